@@ -1,0 +1,2 @@
+//! paimon-cli.
+fn main() {}

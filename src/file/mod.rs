@@ -1,0 +1,86 @@
+//! Data files: one file in, `RecordBatch`es out.
+//!
+//! A [`ReadRequest`] names the columns of the *file's* schema that are wanted, nested types already cut to the wanted
+//! fields. Every format answers with batches of exactly [`arrow_schema`](crate::spec::arrow_type::arrow_schema) of
+//! those columns: physical columns are found by name, a column that the file lacks is all NULL, and whatever a format
+//! stores otherwise (INT96, shredded variants, arrays for maps, zones of ORC) is brought to the canonical type here.
+//! This stage knows ranges of bytes below it, and nothing of tables or snapshots above it.
+
+use std::ops::Range;
+
+use arrow::array::RecordBatch;
+use futures::stream::BoxStream;
+
+use crate::error::{Error, Result};
+use crate::spec::data_type::DataField;
+use crate::storage::InputFile;
+
+/// The batches of one file.
+pub type BatchStream = BoxStream<'static, Result<RecordBatch>>;
+
+/// What to read of one file.
+#[derive(Debug, Clone)]
+pub struct ReadRequest {
+    /// The file.
+    pub file: InputFile,
+    /// Its format, by the file's name.
+    pub format: FileFormat,
+    /// The wanted columns, as the schema has them that the file was written with. May be none: then the batches have
+    /// only a number of rows.
+    pub fields: Vec<DataField>,
+    /// Only the row groups, stripes or blocks whose first byte is in this range; `None` = all.
+    pub range: Option<Range<u64>>,
+    /// The number of rows of a batch; the last one of a row group, stripe or block may be smaller.
+    pub batch_size: usize,
+    /// Table option `orc.timestamp-ltz.legacy.type`: LTZ columns of ORC files were shifted by the writer's zone.
+    pub orc_legacy_ltz: bool,
+}
+
+/// The format of a data file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileFormat {
+    /// Apache Parquet
+    Parquet,
+    /// Apache ORC
+    Orc,
+    /// Apache Avro
+    Avro,
+}
+
+impl FileFormat {
+    /// The format that a file's name ends in: the last extension, or the one before a compression's
+    /// (`x.json.gz`). Java: `DataFileMeta.fileFormat`.
+    pub fn of_file_name(name: &str) -> Result<Self> {
+        const COMPRESSIONS: [&str; 10] = ["gz", "zst", "zstd", "lz4", "snappy", "bz2", "deflate", "zlib", "lzo", "xz"];
+        let mut parts = name.rsplit('.');
+        let mut last = parts.next().unwrap_or_default();
+        if COMPRESSIONS.contains(&last) {
+            last = parts.next().unwrap_or_default();
+        }
+        match last {
+            "parquet" => Ok(FileFormat::Parquet),
+            "orc" => Ok(FileFormat::Orc),
+            "avro" => Ok(FileFormat::Avro),
+            other => Err(Error::unsupported(format!("data files of format '{other}'")).in_file(name)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_in_the_name() {
+        for (name, want) in [
+            ("data-1.parquet", Some(FileFormat::Parquet)),
+            ("data-1.zstd.orc", Some(FileFormat::Orc)),
+            ("data-1.avro", Some(FileFormat::Avro)),
+            ("data-1.parquet.gz", Some(FileFormat::Parquet)),
+            ("data-1.lance", None),
+            ("noextension", None),
+        ] {
+            assert_eq!(FileFormat::of_file_name(name).ok(), want, "{name}");
+        }
+    }
+}
