@@ -1,17 +1,113 @@
 //! Ranged reads over object stores.
 //!
-//! In: a path with or without a scheme. Out: bytes. [`Storage`] finds the store of a location, [`InputFile`] is one
+//! In: a path with or without a scheme. Out: bytes. [`Storage`] finds the store of a [`Location`], [`InputFile`] is one
 //! immutable file of it whose ranges are read coalesced. Knows nothing of Paimon.
+
+mod location;
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use datafusion::execution::object_store::ObjectStoreRegistry;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+
+pub use location::Location;
+
+/// The object stores of a session.
+#[derive(Clone)]
+pub struct Storage {
+    registry: Arc<dyn ObjectStoreRegistry>,
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Storage")
+    }
+}
+
+/// What a folder holds, names only, sorted.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Names of the folders in it.
+    pub folders: Vec<String>,
+    /// Names of the files in it.
+    pub files: Vec<String>,
+}
+
+impl Storage {
+    /// The stores that are registered with a runtime.
+    pub fn new(runtime: &RuntimeEnv) -> Self {
+        Self { registry: Arc::clone(&runtime.object_store_registry) }
+    }
+
+    /// The store of a location: the registered one, else one made from the environment (`AWS_ENDPOINT` …) where the
+    /// scheme is one of a store that this build has.
+    fn store(&self, location: &Location) -> Result<Arc<dyn ObjectStore>> {
+        let url = location.store_url()?;
+        if let Ok(store) = self.registry.get_store(&url) {
+            return Ok(store);
+        }
+        let (store, _) = object_store::parse_url_opts(&url, std::env::vars()).map_err(|e| {
+            Error::new(ErrorKind::Storage, format!("no object store is registered for '{url}', and none can be made"))
+                .caused_by(e)
+        })?;
+        let store: Arc<dyn ObjectStore> = store.into();
+        self.registry.register_store(&url, Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// The file at a location; `size_bytes` where it is known beforehand.
+    pub fn file(&self, location: &Location, size_bytes: Option<u64>) -> Result<InputFile> {
+        Ok(InputFile::new(self.store(location)?, location.path().clone(), size_bytes))
+    }
+
+    /// The whole file at a location.
+    pub async fn read(&self, location: &Location) -> Result<Bytes> {
+        self.file(location, None)?.read().await
+    }
+
+    /// The whole file at a location, `None` where there is none.
+    pub async fn read_optional(&self, location: &Location) -> Result<Option<Bytes>> {
+        match self.read(location).await {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Whether a file (not a folder) is there.
+    pub async fn exists(&self, location: &Location) -> Result<bool> {
+        match self.store(location)?.head(location.path()).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(e) => Err(Error::from(e).in_file(location)),
+        }
+    }
+
+    /// What a folder holds; nothing where there is no such folder.
+    pub async fn list(&self, folder: &Location) -> Result<Listing> {
+        let listed = self.store(folder)?.list_with_delimiter(Some(folder.path())).await;
+        let listed = match listed {
+            Err(object_store::Error::NotFound { .. }) => return Ok(Listing::default()),
+            other => other.map_err(|e| Error::from(e).in_file(folder))?,
+        };
+        let names = |paths: &mut dyn Iterator<Item = &Path>| {
+            let mut names: Vec<_> = paths.filter_map(|p| p.filename()).map(str::to_owned).collect();
+            names.sort_unstable();
+            names
+        };
+        Ok(Listing {
+            folders: names(&mut listed.common_prefixes.iter()),
+            files: names(&mut listed.objects.iter().map(|o| &o.location)),
+        })
+    }
+}
 
 /// One immutable file.
 #[derive(Clone)]
