@@ -4,7 +4,22 @@
 //! container; out come typed values. Foreign bytes never panic and never allocate by a length that was not checked.
 
 pub mod arrow_type;
+pub mod binary_row;
+pub mod bucket;
+mod columns;
+#[cfg(test)]
+mod columns_for_tests;
 pub mod data_file;
 pub mod data_type;
+pub mod datum;
+pub mod datum_array;
+pub mod deletion_vector;
+pub mod index_manifest;
+pub mod java_text;
+pub mod layout;
+pub mod manifest_entry;
+pub mod manifest_list;
+pub mod partition_path;
+pub mod row_kind;
 pub mod simple_stats;
 pub mod table_schema;
