@@ -1,0 +1,294 @@
+//! One Arrow column, filled straight from Avro's bytes.
+//!
+//! In: a cursor that stands before a value of the writer's type. Out: the value appended to plain vectors, from which
+//! `finish.rs` makes an array. A [`Column`] is compiled once per file by `compile.rs`; reading a value is a `match` and
+//! a push. Every column of a record has as many values as the record was read.
+
+use std::sync::Arc;
+
+use arrow::array::{BooleanBufferBuilder, NullBufferBuilder};
+
+use super::cursor::{Cursor, Fault};
+use super::skip::Skip;
+
+/// The most values that NULLs of fixed-size lists may be padded with.
+const MAX_PADDED_VALUES: usize = 1 << 27;
+
+/// Values of one column, in the writer's form.
+#[derive(Debug)]
+pub(super) struct Column {
+    /// Whether a branch of a union stands before each value.
+    pub(super) union: Option<Branches>,
+    /// Whether the column may hold NULL.
+    pub(super) nullable: bool,
+    pub(super) validity: NullBufferBuilder,
+    pub(super) values: Values,
+}
+
+/// The branches of a union of null and one type; −1 where null is none of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Branches {
+    pub(super) null: i64,
+    pub(super) value: i64,
+}
+
+/// Values of one type.
+#[derive(Debug)]
+pub(super) enum Values {
+    Boolean(BooleanBufferBuilder),
+    Int8(Vec<i8>),
+    Int16(Vec<i16>),
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    /// Longs of another unit than the column's.
+    Scaled(Vec<i64>, Scale),
+    Float32(Vec<f32>),
+    Float64(Vec<f64>),
+    Decimal(Vec<i128>, Digits),
+    /// Text or bytes; of a fixed width or each after its length.
+    Bytes(Buffer, Option<usize>),
+    Enum(Buffer, Arc<[String]>),
+    List(Vec<i32>, Box<Column>),
+    /// Lists of exactly so many items.
+    Vector(usize, usize, Box<Column>),
+    Map(Vec<i32>, Buffer, Box<Column>),
+    Struct(Record),
+}
+
+/// Values of any length, one behind the other; `ends` holds where each one ends.
+#[derive(Debug, Default)]
+pub(super) struct Buffer {
+    pub(super) ends: Vec<i32>,
+    pub(super) data: Vec<u8>,
+}
+
+/// How a long comes to the column's unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    Times(i64),
+    /// Towards the past.
+    DividedBy(i64),
+}
+
+/// What decimals must look like.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Digits {
+    /// The width of a fixed type.
+    pub(super) width: Option<usize>,
+    /// The smallest number of too many digits.
+    pub(super) bound: i128,
+}
+
+/// The fields of a record, in the writer's order.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) steps: Vec<Step>,
+    pub(super) rows: usize,
+}
+
+/// What to do with a field of a record.
+#[derive(Debug)]
+pub(super) enum Step {
+    Skip(Skip),
+    /// Read it into the column that stands at a position among the wanted ones.
+    Read(usize, Column),
+}
+
+impl Column {
+    #[inline]
+    pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        if let Some(branches) = self.union {
+            let branch = cursor.long()?;
+            if branch != branches.value {
+                return if branch == branches.null && branch >= 0 { self.null() } else { Err(Fault::Branch) };
+            }
+        }
+        self.values.read(cursor)?;
+        self.validity.append_non_null();
+        Ok(())
+    }
+
+    fn null(&mut self) -> Result<(), Fault> {
+        if self.nullable { self.pad(1) } else { Err(Fault::Null) }
+    }
+
+    /// Values that are not there: NULL, or anything where the column has no NULL because something around it is.
+    fn pad(&mut self, n: usize) -> Result<(), Fault> {
+        if self.nullable {
+            self.validity.append_n_nulls(n);
+        } else {
+            self.validity.append_n_non_nulls(n);
+        }
+        self.values.pad(n)
+    }
+}
+
+impl Values {
+    #[inline]
+    fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        match self {
+            Values::Boolean(v) => v.append(cursor.boolean()?),
+            Values::Int8(v) => v.push(i8::try_from(cursor.long()?).map_err(|_| Fault::Range)?),
+            Values::Int16(v) => v.push(i16::try_from(cursor.long()?).map_err(|_| Fault::Range)?),
+            Values::Int32(v) => v.push(cursor.int()?),
+            Values::Int64(v) => v.push(cursor.long()?),
+            Values::Scaled(v, scale) => v.push(scale.apply(cursor.long()?)?),
+            Values::Float32(v) => v.push(f32::from_le_bytes(cursor.array()?)),
+            Values::Float64(v) => v.push(f64::from_le_bytes(cursor.array()?)),
+            Values::Decimal(v, digits) => v.push(digits.read(cursor)?),
+            Values::Bytes(buffer, None) => buffer.push(cursor.bytes()?)?,
+            Values::Bytes(buffer, Some(width)) => buffer.push(cursor.take(*width)?)?,
+            Values::Enum(buffer, symbols) => {
+                let symbol = usize::try_from(cursor.long()?).map_err(|_| Fault::Symbol)?;
+                buffer.push(symbols.get(symbol).ok_or(Fault::Symbol)?.as_bytes())?;
+            }
+            Values::Struct(record) => record.read(cursor)?,
+            Values::List(..) | Values::Vector(..) | Values::Map(..) => self.read_items(cursor)?,
+        }
+        Ok(())
+    }
+
+    fn read_items(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        match self {
+            Values::List(ends, item) => {
+                let n = read_items(cursor, |c| item.read(c))?;
+                push_end(ends, n)
+            }
+            Values::Vector(length, rows, item) => {
+                if read_items(cursor, |c| item.read(c))? != *length {
+                    return Err(Fault::VectorLength);
+                }
+                *rows += 1;
+                Ok(())
+            }
+            Values::Map(ends, keys, values) => {
+                let n = read_items(cursor, |c| {
+                    keys.push(c.bytes()?)?;
+                    values.read(c)
+                })?;
+                push_end(ends, n)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn pad(&mut self, n: usize) -> Result<(), Fault> {
+        match self {
+            Values::Boolean(v) => v.append_n(n, false),
+            Values::Int8(v) => v.resize(v.len() + n, 0),
+            Values::Int16(v) => v.resize(v.len() + n, 0),
+            Values::Int32(v) => v.resize(v.len() + n, 0),
+            Values::Int64(v) | Values::Scaled(v, _) => v.resize(v.len() + n, 0),
+            Values::Float32(v) => v.resize(v.len() + n, 0.0),
+            Values::Float64(v) => v.resize(v.len() + n, 0.0),
+            Values::Decimal(v, _) => v.resize(v.len() + n, 0),
+            Values::Bytes(buffer, _) | Values::Enum(buffer, _) => repeat_end(&mut buffer.ends, n),
+            Values::List(ends, _) | Values::Map(ends, ..) => repeat_end(ends, n),
+            Values::Vector(length, rows, item) => {
+                *rows += n;
+                let padded = length.checked_mul(*rows).filter(|p| *p <= MAX_PADDED_VALUES).ok_or(Fault::TooLarge)?;
+                let missing = padded.checked_sub(item.validity.len()).ok_or(Fault::VectorLength)?;
+                item.pad(missing)?;
+            }
+            Values::Struct(record) => record.pad(n)?,
+        }
+        Ok(())
+    }
+}
+
+/// Reads the blocks of an array or map; how many items there were.
+#[inline]
+fn read_items(
+    cursor: &mut Cursor<'_>,
+    mut read: impl FnMut(&mut Cursor<'_>) -> Result<(), Fault>,
+) -> Result<usize, Fault> {
+    let mut n = 0usize;
+    while let Some((count, _)) = cursor.items()? {
+        for _ in 0..count {
+            read(cursor)?;
+        }
+        n += count;
+    }
+    Ok(n)
+}
+
+/// Ends a list behind its `n` items.
+#[inline]
+fn push_end(ends: &mut Vec<i32>, n: usize) -> Result<(), Fault> {
+    let n = i32::try_from(n).map_err(|_| Fault::TooLarge)?;
+    ends.push(ends.last().copied().unwrap_or(0).checked_add(n).ok_or(Fault::TooLarge)?);
+    Ok(())
+}
+
+/// Empty lists.
+fn repeat_end(ends: &mut Vec<i32>, n: usize) {
+    ends.resize(ends.len() + n, ends.last().copied().unwrap_or(0));
+}
+
+impl Buffer {
+    #[inline]
+    fn push(&mut self, value: &[u8]) -> Result<(), Fault> {
+        let end = i32::try_from(self.data.len() + value.len()).map_err(|_| Fault::TooLarge)?;
+        self.data.extend_from_slice(value);
+        self.ends.push(end);
+        Ok(())
+    }
+}
+
+impl Scale {
+    #[inline]
+    fn apply(self, value: i64) -> Result<i64, Fault> {
+        match self {
+            Scale::Times(n) => value.checked_mul(n).ok_or(Fault::Range),
+            Scale::DividedBy(n) => Ok(value.div_euclid(n)),
+        }
+    }
+}
+
+impl Digits {
+    fn read(self, cursor: &mut Cursor<'_>) -> Result<i128, Fault> {
+        let bytes = match self.width {
+            Some(width) => cursor.take(width)?,
+            None => cursor.bytes()?,
+        };
+        let negative = bytes.first().ok_or(Fault::Decimal)? & 0x80 != 0;
+        let sign = if negative { 0xff } else { 0 };
+        let (head, tail) = bytes.split_at_checked(bytes.len().saturating_sub(16)).ok_or(Fault::Decimal)?;
+        let mut word = [sign; 16];
+        word.iter_mut().rev().zip(tail.iter().rev()).for_each(|(to, from)| *to = *from);
+        let value = i128::from_be_bytes(word);
+        if head.iter().any(|b| *b != sign) || (value < 0) != negative || value >= self.bound || value <= -self.bound {
+            return Err(Fault::Decimal);
+        }
+        Ok(value)
+    }
+}
+
+impl Record {
+    #[inline]
+    pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        for step in &mut self.steps {
+            step.read(cursor)?;
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    fn pad(&mut self, n: usize) -> Result<(), Fault> {
+        self.rows += n;
+        self.steps.iter_mut().try_for_each(|step| match step {
+            Step::Read(_, column) => column.pad(n),
+            Step::Skip(_) => Ok(()),
+        })
+    }
+}
+
+impl Step {
+    #[inline]
+    pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        match self {
+            Step::Read(_, column) => column.read(cursor),
+            Step::Skip(skip) => skip.skip(cursor),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Metadata files in Avro: manifests, manifest lists, index manifests.
+//!
+//! In: all bytes of a file and the wanted paths. Out: its records in the file's own Arrow schema.
+
+use arrow::array::RecordBatch;
+use bytes::Bytes;
+
+use super::check_end;
+use super::codec::Decompressor;
+use super::container::{BlockHead, Header, SYNC_BYTES, check_sync};
+use super::cursor::Cursor;
+use super::decode::BatchDecoder;
+use super::natural::natural_schema;
+use crate::error::{Error, Result};
+use crate::file::container::{BATCH_ROWS, Projection};
+
+/// Reads a whole file.
+pub(crate) fn read(bytes: &Bytes, projection: &Projection) -> Result<Vec<RecordBatch>> {
+    let header = Header::parse(bytes)?.ok_or_else(|| Error::corrupt("the Avro header is not whole"))?;
+    if header.schema.is_empty() {
+        return Err(Error::corrupt("expected Avro records with fields"));
+    }
+    let mut decoder = BatchDecoder::new(&header.schema, natural_schema(&header.schema, projection)?)?;
+    let mut decompressor = Decompressor::new(header.codec);
+    let mut rest = bytes.slice(header.end..);
+    let mut batches = vec![];
+    while !rest.is_empty() {
+        let (mut rows, data) = next_block(&mut rest, &header)?;
+        let plain = decompressor.decompress(data)?;
+        let mut cursor = Cursor::new(&plain);
+        while rows > 0 {
+            rows -= decoder.decode(&mut cursor, rows, BATCH_ROWS)?;
+            if decoder.is_full(BATCH_ROWS) {
+                batches.push(decoder.finish()?);
+            }
+        }
+        check_end(rows, plain.get(plain.len() - cursor.remaining()..).unwrap_or_default())?;
+    }
+    if decoder.rows() > 0 {
+        batches.push(decoder.finish()?);
+    }
+    Ok(batches)
+}
+
+/// Splits the next block off: its number of rows and its data.
+fn next_block(rest: &mut Bytes, header: &Header) -> Result<(u64, Bytes)> {
+    let head = BlockHead::parse(rest, rest.len() as u64)?;
+    let mut block = rest.split_to(head.head_bytes + head.data_bytes as usize + SYNC_BYTES);
+    let data = block.split_to(block.len() - SYNC_BYTES).split_off(head.head_bytes);
+    check_sync(&block, &header.sync)?;
+    Ok((head.rows, data))
+}
