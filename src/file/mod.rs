@@ -6,6 +6,9 @@
 //! stores otherwise (INT96, shredded variants, arrays for maps, zones of ORC) is brought to the canonical type here.
 //! This stage knows ranges of bytes below it, and nothing of tables or snapshots above it.
 
+#[cfg(feature = "orc")]
+pub mod orc;
+
 use std::ops::Range;
 
 use arrow::array::RecordBatch;
