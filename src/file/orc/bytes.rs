@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BinaryViewArray, GenericByteArray, OffsetSizeTrait, StringViewArray, UInt32Array, new_null_array,
+    Array, ArrayRef, AsArray, BinaryViewArray, GenericByteArray, OffsetSizeTrait, StringArray, StringViewArray,
+    UInt32Array, new_null_array,
 };
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow::compute::take;
@@ -29,10 +30,11 @@ pub(super) struct DirectBytes {
     lengths: Integers,
     bytes: ByteStream,
     arrow: ArrowType,
+    trim: bool,
 }
 
 impl DirectBytes {
-    pub(super) fn new(node: &Node, stripe: &mut Stripe) -> Result<Self> {
+    pub(super) fn new(node: &Node, trim: bool, stripe: &mut Stripe) -> Result<Self> {
         let version_2 = stripe.encoding(node.column)?.version_2;
         let lengths = stripe.take_or_empty(node.column, StreamKind::Length)?;
         Ok(Self {
@@ -40,6 +42,7 @@ impl DirectBytes {
             lengths: Integers::new(lengths, version_2, false),
             bytes: stripe.take_or_empty(node.column, StreamKind::Data)?,
             arrow: node.arrow.clone(),
+            trim,
         })
     }
 }
@@ -49,7 +52,8 @@ impl Decode for DirectBytes {
         let (nulls, count) = self.present.read(rows, parent)?;
         let mut lengths = vec![];
         self.lengths.read(count, &mut lengths)?;
-        array(&self.arrow, &lengths, &mut self.bytes, nulls)
+        let array = array(&self.arrow, &lengths, &mut self.bytes, nulls)?;
+        Ok(if self.trim { trimmed(array) } else { array })
     }
 }
 
@@ -61,17 +65,18 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    pub(super) fn new(node: &Node, stripe: &mut Stripe) -> Result<Self> {
+    pub(super) fn new(node: &Node, trim: bool, stripe: &mut Stripe) -> Result<Self> {
         let encoding = stripe.encoding(node.column)?;
         let mut lengths = vec![];
         Integers::new(stripe.take_or_empty(node.column, StreamKind::Length)?, encoding.version_2, false)
             .read(encoding.dictionary_size as usize, &mut lengths)?;
         let mut bytes = stripe.take_or_empty(node.column, StreamKind::DictionaryData)?;
+        let entries = array(&node.arrow, &lengths, &mut bytes, None)?;
         let indices = stripe.take_or_empty(node.column, StreamKind::Data)?;
         Ok(Self {
             present: present(node, stripe)?,
             indices: Integers::new(indices, encoding.version_2, false),
-            entries: array(&node.arrow, &lengths, &mut bytes, None)?,
+            entries: if trim { trimmed(entries) } else { entries },
         })
     }
 }
@@ -107,6 +112,19 @@ fn array(arrow: &ArrowType, lengths: &[i64], bytes: &mut ByteStream, nulls: Opti
         ArrowType::Binary => Arc::new(plain::<GenericBinaryType<i32>>(lengths, bytes, nulls)?),
         other => return Err(Error::internal(format!("bytes are wanted as {other}"))),
     })
+}
+
+/// Text without trailing blanks; the same array where there are none.
+fn trimmed(array: ArrayRef) -> ArrayRef {
+    let cut = |text: &str| text.ends_with(' ');
+    let trim = |text: Option<&str>| text.map(|text| text.trim_end_matches(' ').to_owned());
+    if let Some(text) = array.as_string_view_opt().filter(|text| text.iter().flatten().any(cut)) {
+        return Arc::new(text.iter().map(trim).collect::<StringViewArray>());
+    }
+    if let Some(text) = array.as_string_opt::<i32>().filter(|text| text.iter().flatten().any(cut)) {
+        return Arc::new(text.iter().map(trim).collect::<StringArray>());
+    }
+    array
 }
 
 fn plain<T: ByteArrayType>(
@@ -168,6 +186,16 @@ mod tests {
         assert!(offsets::<i32>(&[-1], None).is_err());
         assert!(offsets::<i32>(&[1 << 31], None).is_err());
         assert!(offsets::<i64>(&[i64::MAX, 1], None).is_err());
+    }
+
+    #[test]
+    fn trailing_blanks_are_cut_off() {
+        let text = [Some("a "), None, Some("  b"), Some(" ")];
+        let want = [Some("a"), None, Some("  b"), Some("")];
+        let view = trimmed(Arc::new(StringViewArray::from_iter(text)));
+        assert_eq!(view.as_string_view(), &StringViewArray::from_iter(want));
+        assert_eq!(trimmed(Arc::new(StringArray::from_iter(text))).as_string::<i32>(), &StringArray::from_iter(want));
+        assert_eq!(trimmed(Arc::clone(&view)).to_data(), view.to_data());
     }
 
     #[test]

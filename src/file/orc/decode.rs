@@ -39,8 +39,10 @@ pub(super) fn decoder(node: &Node, stripe: &mut Stripe, legacy_ltz: bool) -> Res
         NodeKind::Integer => integers(node, stripe)?,
         NodeKind::Float => Box::new(Floats::<Float32Type, 4>::new(node, stripe, f32::from_le_bytes)?),
         NodeKind::Double => Box::new(Floats::<Float64Type, 8>::new(node, stripe, f64::from_le_bytes)?),
-        NodeKind::Bytes if stripe.encoding(node.column)?.dictionary => Box::new(Dictionary::new(node, stripe)?),
-        NodeKind::Bytes => Box::new(DirectBytes::new(node, stripe)?),
+        NodeKind::Bytes { trim } if stripe.encoding(node.column)?.dictionary => {
+            Box::new(Dictionary::new(node, *trim, stripe)?)
+        }
+        NodeKind::Bytes { trim } => Box::new(DirectBytes::new(node, *trim, stripe)?),
         NodeKind::Decimal { scale } => Box::new(Decimals::new(node, *scale, stripe)?),
         NodeKind::Timestamp | NodeKind::TimestampInstant => Box::new(Timestamps::new(node, stripe, legacy_ltz)?),
         NodeKind::List(child) => {
@@ -211,6 +213,8 @@ struct Decimals {
     present: Present,
     bytes: ByteStream,
     scales: Integers,
+    /// The scales of a batch; kept for its memory.
+    scale_buffer: Vec<i64>,
     precision: u8,
     scale: u8,
 }
@@ -223,7 +227,7 @@ impl Decimals {
         let version_2 = stripe.encoding(node.column)?.version_2;
         let bytes = stripe.take_or_empty(node.column, StreamKind::Data)?;
         let scales = Integers::new(stripe.take_or_empty(node.column, StreamKind::Secondary)?, version_2, true);
-        Ok(Self { present: present(node, stripe)?, bytes, scales, precision, scale })
+        Ok(Self { present: present(node, stripe)?, bytes, scales, scale_buffer: vec![], precision, scale })
     }
 }
 
@@ -232,10 +236,10 @@ impl Decode for Decimals {
         let (nulls, count) = self.present.read(rows, parent)?;
         let mut values = Vec::with_capacity(count.min(TRUSTED_BYTES / 16));
         varints(&mut self.bytes, count, &mut values)?;
-        let mut scales = vec![];
-        self.scales.read(count, &mut scales)?;
+        self.scale_buffer.clear();
+        self.scales.read(count, &mut self.scale_buffer)?;
         let wanted = i64::from(self.scale);
-        for (value, scale) in values.iter_mut().zip(&scales) {
+        for (value, scale) in values.iter_mut().zip(&self.scale_buffer) {
             if *scale != wanted {
                 *value = rescale(*value, *scale, wanted)?;
             }

@@ -205,7 +205,7 @@ fn closest_width(bits: usize) -> Result<usize> {
 fn unpack(bytes: &mut ByteStream, packed: &mut Vec<u8>, width: usize, count: usize, out: &mut Vec<i64>) -> Result<()> {
     packed.clear();
     packed.extend_from_slice(bytes.take((count * width).div_ceil(8))?);
-    if width % 8 == 0 {
+    if width.is_multiple_of(8) {
         out.extend(packed.chunks_exact(width / 8).map(|c| big_endian(c) as i64));
         return Ok(());
     }

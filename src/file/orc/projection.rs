@@ -33,8 +33,10 @@ pub(super) enum NodeKind {
     Integer,
     Float,
     Double,
-    /// Text or bytes.
-    Bytes,
+    /// Text or bytes. Trailing blanks of CHAR do not count: Java's reader cuts them off.
+    Bytes {
+        trim: bool,
+    },
     Decimal {
         scale: u8,
     },
@@ -102,7 +104,9 @@ impl Walker<'_> {
             (TypeKind::Double, OrcKind::Double) => NodeKind::Double,
             (TypeKind::Char(_) | TypeKind::VarChar(_), OrcKind::String | OrcKind::Varchar | OrcKind::Char)
             | (TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob, OrcKind::Binary)
-            | (TypeKind::Geometry(_) | TypeKind::Geography(..), OrcKind::Binary) => NodeKind::Bytes,
+            | (TypeKind::Geometry(_) | TypeKind::Geography(..), OrcKind::Binary) => {
+                NodeKind::Bytes { trim: matches!(wanted.kind, TypeKind::Char(_)) }
+            }
             (TypeKind::Decimal { precision, scale }, OrcKind::Decimal)
                 if (u32::from(*precision), u32::from(*scale)) == (found.precision, found.scale) =>
             {
