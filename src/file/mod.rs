@@ -8,6 +8,8 @@
 
 pub mod avro;
 pub mod container;
+#[cfg(feature = "orc")]
+pub mod orc;
 
 use std::ops::Range;
 
