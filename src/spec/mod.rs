@@ -6,5 +6,9 @@
 pub mod arrow_type;
 pub mod data_file;
 pub mod data_type;
+pub mod json;
 pub mod simple_stats;
+pub mod snapshot;
+pub mod statistics;
 pub mod table_schema;
+pub mod tag;
