@@ -2,6 +2,8 @@
 
 pub mod error;
 pub mod file;
+pub mod options;
+pub mod plan;
 pub mod spec;
 pub mod split;
 pub mod storage;
