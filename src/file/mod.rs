@@ -10,8 +10,11 @@ pub mod avro;
 pub mod container;
 #[cfg(feature = "orc")]
 pub mod orc;
+pub mod footer_cache;
+pub mod parquet;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use futures::stream::BoxStream;
@@ -19,6 +22,8 @@ use futures::stream::BoxStream;
 use crate::error::{Error, Result};
 use crate::spec::data_type::DataField;
 use crate::storage::InputFile;
+
+pub use footer_cache::FooterCache;
 
 /// The batches of one file.
 pub type BatchStream = BoxStream<'static, Result<RecordBatch>>;
@@ -39,6 +44,8 @@ pub struct ReadRequest {
     pub batch_size: usize,
     /// Table option `orc.timestamp-ltz.legacy.type`: LTZ columns of ORC files were shifted by the writer's zone.
     pub orc_legacy_ltz: bool,
+    /// Where footers are kept between reads; `None` = each read fetches its own.
+    pub footers: Option<Arc<FooterCache>>,
 }
 
 /// The format of a data file.

@@ -64,7 +64,9 @@ impl Storage {
 
     /// The file at a location; `size_bytes` where it is known beforehand.
     pub fn file(&self, location: &Location, size_bytes: Option<u64>) -> Result<InputFile> {
-        Ok(InputFile::new(self.store(location)?, location.path().clone(), size_bytes))
+        let mut file = InputFile::new(self.store(location)?, location.path().clone(), size_bytes);
+        file.store_url = Some(location.store_url()?.as_str().into());
+        Ok(file)
     }
 
     /// The whole file at a location.
@@ -113,6 +115,8 @@ impl Storage {
 #[derive(Clone)]
 pub struct InputFile {
     store: Arc<dyn ObjectStore>,
+    /// Which of the session's stores it is; unknown for a file made by hand.
+    store_url: Option<Arc<str>>,
     path: Path,
     size_bytes: Option<u64>,
 }
@@ -126,7 +130,13 @@ impl fmt::Debug for InputFile {
 impl InputFile {
     /// A file of a store; `size_bytes` where it is known beforehand.
     pub fn new(store: Arc<dyn ObjectStore>, path: Path, size_bytes: Option<u64>) -> Self {
-        Self { store, path, size_bytes }
+        Self { store, store_url: None, path, size_bytes }
+    }
+
+    /// Scheme and authority of its store; unknown for a file that was not found through [`Storage`]. With the path it
+    /// names the file in the whole session.
+    pub fn store_url(&self) -> Option<&str> {
+        self.store_url.as_deref()
     }
 
     /// Its path inside the store.

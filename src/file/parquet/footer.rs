@@ -1,0 +1,169 @@
+//! The footer of a Parquet file.
+//!
+//! In: a file. Out: its metadata and the Arrow fields that the file's own schema stands for. The last 64 KiB come with
+//! one request; a second is made only where the footer is longer. Schemas of Arrow that some writers keep in the
+//! footer are not looked at. INT96 columns appear as `FixedSizeBinary(12)`, see [`super::int96`].
+//!
+//! ```text
+//! file := … metadata (Thrift) | u32 LE length of metadata | "PAR1"
+//! ```
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Fields};
+use bytes::{Bytes, BytesMut};
+use datafusion::common::HashMap;
+use datafusion::execution::cache::cache_manager::FileMetadata;
+use parquet::arrow::parquet_to_arrow_schema;
+use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
+
+use super::guard::guarded;
+use super::schema::rebuild_type;
+use super::{int96, thrift};
+use crate::error::{Error, Result};
+use crate::file::FooterCache;
+use crate::storage::InputFile;
+
+/// How much of the end of a file is read at once.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// Length and magic after the metadata.
+const SUFFIX_BYTES: u64 = 8;
+
+/// The decoded footer of one file.
+pub(super) struct Footer {
+    /// What the footer says; INT96 columns are of 12 fixed bytes here, and without statistics.
+    pub metadata: Arc<ParquetMetaData>,
+    /// The columns as Arrow fields without metadata, text as `Utf8`.
+    pub fields: Fields,
+    /// Which leaves are INT96 in the file; empty where none is.
+    pub int96: Vec<bool>,
+    /// The size of the file.
+    pub size_bytes: u64,
+}
+
+impl FileMetadata for Footer {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn memory_size(&self) -> usize {
+        self.metadata.memory_size() + self.fields.iter().map(|f| f.size()).sum::<usize>() + self.int96.capacity()
+    }
+
+    fn extra_info(&self) -> HashMap<String, String> {
+        let page_index = self.metadata.column_index().is_some() && self.metadata.offset_index().is_some();
+        HashMap::from_iter([("page_index".to_owned(), page_index.to_string())])
+    }
+}
+
+impl Footer {
+    /// The footer of a file, out of the cache where it is there.
+    pub async fn load(file: &InputFile, cache: Option<&FooterCache>) -> Result<Arc<Self>> {
+        let size_bytes = file.size_bytes().await?;
+        if let Some(footer) = cache.and_then(|c| c.get::<Self>(file, size_bytes)) {
+            return Ok(footer);
+        }
+        let bytes = fetch(file, size_bytes).await?;
+        let footer = Arc::new(Self::decode(&bytes, size_bytes)?);
+        if let Some(cache) = cache {
+            cache.put(file, size_bytes, Arc::clone(&footer) as _);
+        }
+        Ok(footer)
+    }
+
+    /// Decodes the metadata of a file of that size.
+    pub fn decode(bytes: &[u8], size_bytes: u64) -> Result<Self> {
+        thrift::check_footer(bytes)?;
+        let wrong = "the Parquet footer cannot be decoded";
+        guarded(wrong, || {
+            let metadata =
+                ParquetMetaDataReader::decode_metadata(bytes).map_err(|e| Error::corrupt(wrong).caused_by(e))?;
+            let (metadata, int96) = int96::as_fixed_bytes(metadata)?;
+            let schema = parquet_to_arrow_schema(metadata.file_metadata().schema_descr(), None)
+                .map_err(|e| Error::corrupt("the Parquet schema has no Arrow counterpart").caused_by(e))?;
+            let fields = schema.fields().iter().map(|f| plain(f)).collect();
+            Ok(Self { metadata: Arc::new(metadata), fields, int96, size_bytes })
+        })
+    }
+}
+
+/// The bytes of the metadata.
+async fn fetch(file: &InputFile, size_bytes: u64) -> Result<Bytes> {
+    if size_bytes < SUFFIX_BYTES {
+        return Err(too_short(size_bytes));
+    }
+    let tail_start = size_bytes.saturating_sub(TAIL_BYTES);
+    let tail = file.read_range(tail_start..size_bytes).await?;
+    let metadata = metadata_range(&tail, size_bytes)?;
+    let tail_length = tail.len();
+    let suffix = SUFFIX_BYTES as usize;
+    if let Some(before) = metadata.start.checked_sub(tail_start) {
+        let start = usize::try_from(before).unwrap_or(tail_length);
+        return Ok(tail.slice(start.min(tail_length - suffix)..tail_length - suffix));
+    }
+    let head = file.read_range(metadata.start..tail_start).await?;
+    let mut whole = BytesMut::with_capacity(head.len() + tail_length);
+    whole.extend_from_slice(&head);
+    whole.extend_from_slice(&tail.slice(..tail_length - suffix));
+    Ok(whole.freeze())
+}
+
+fn too_short(size_bytes: u64) -> Error {
+    Error::corrupt(format!("a file of {size_bytes} bytes is too short for Parquet"))
+}
+
+/// Where the metadata lies, from the end of the file.
+fn metadata_range(tail: &[u8], size_bytes: u64) -> Result<Range<u64>> {
+    let suffix = tail.last_chunk::<8>().ok_or_else(|| too_short(size_bytes))?;
+    let end = FooterTail::try_new(suffix)
+        .map_err(|_| Error::corrupt("the file does not end in 'PAR1' as Parquet files do"))?;
+    if end.is_encrypted_footer() {
+        return Err(Error::unsupported("encrypted Parquet files"));
+    }
+    let metadata_end = size_bytes.saturating_sub(SUFFIX_BYTES);
+    let start = metadata_end.checked_sub(end.metadata_length() as u64).ok_or_else(|| {
+        let length = end.metadata_length();
+        Error::corrupt(format!("the Parquet footer claims {length} bytes in a file of {size_bytes}"))
+    })?;
+    Ok(start..metadata_end)
+}
+
+/// A field without metadata, so that arrays come out of plain types.
+fn plain(field: &Field) -> Field {
+    let data_type = rebuild_type(field.data_type(), &mut |child| plain(child));
+    Field::new(field.name(), data_type, field.is_nullable())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_file_says_where_the_metadata_lies() {
+        let tail = |length: u32, magic: &[u8]| [&[0u8; 10], &length.to_le_bytes()[..], magic].concat();
+        assert_eq!(metadata_range(&tail(10, b"PAR1"), 100).unwrap(), 82..92);
+        assert_eq!(metadata_range(&tail(92, b"PAR1"), 100).unwrap(), 0..92);
+        for (tail, size, want) in [
+            (tail(93, b"PAR1"), 100, "93 bytes"),
+            (tail(1, b"PAR2"), 100, "PAR1"),
+            (tail(1, b"PARE"), 100, "encrypted"),
+            (b"PAR1".to_vec(), 4, "too short"),
+            (vec![], 0, "too short"),
+        ] {
+            let error = metadata_range(&tail, size).unwrap_err().to_string();
+            assert!(error.contains(want), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Footer::decode(&bytes, 1000);
+        }
+    }
+}
