@@ -6,5 +6,6 @@
 pub mod arrow_type;
 pub mod data_file;
 pub mod data_type;
+pub mod java_text;
 pub mod simple_stats;
 pub mod table_schema;
