@@ -1,6 +1,7 @@
 //! Apache Paimon tables in DataFusion.
 
 pub mod error;
+pub mod exec;
 pub mod file;
 pub mod options;
 pub mod plan;
