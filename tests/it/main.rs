@@ -1,1 +1,6 @@
-//! Integration tests.
+//! The integration tests: one binary, a module per topic.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A test that cannot go on fails.
+
+mod layout;
+mod support;
