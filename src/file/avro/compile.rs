@@ -36,7 +36,7 @@ pub(super) fn record(written: &[Field], wanted: &Fields) -> Result<Record> {
             None => push_skip(&mut steps, Skip::new(&field.node)),
         }
     }
-    Ok(Record { steps, rows: 0 })
+    Ok(Record::new(steps))
 }
 
 fn push_skip(steps: &mut Vec<Step>, skip: Skip) {

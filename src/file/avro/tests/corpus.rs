@@ -9,6 +9,12 @@ use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::{DataField, TypeKind};
 use crate::spec::table_schema::TableSchema;
 
+/// What this thread computed so far.
+fn cpu_nanos() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    stat.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or_default()
+}
+
 fn files(folder: &Path, into: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -148,10 +154,6 @@ fn how_fast_plain_data_decodes() {
         ("d", "DECIMAL(12, 2)"),
         ("z", "TIMESTAMP(3)"),
     ]);
-    let cpu_nanos = || {
-        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        stat.split(' ').next().and_then(|n| n.parse::<u64>().ok()).unwrap_or_default()
-    };
     let report = |what: &str, begin: u64| {
         let seconds = (cpu_nanos() - begin) as f64 / 1e9;
         println!(
@@ -173,5 +175,43 @@ fn how_fast_plain_data_decodes() {
         let begin = cpu_nanos();
         read(&bytes, &[], None, 8192).unwrap();
         report("count", begin);
+    }
+}
+
+#[test]
+#[ignore = "a measurement, needs CORPUS_DIR"]
+fn how_fast_a_large_manifest_decodes() {
+    use super::super::codec::Decompressor;
+    use super::super::container::{BlockHead, Header};
+    let mut best = vec![];
+    for path in corpus().iter().filter(|p| name(p).starts_with("manifest-") && !name(p).starts_with("manifest-list")) {
+        let bytes = std::fs::read(path).unwrap();
+        if bytes.len() > best.len() && bytes.starts_with(b"Obj") {
+            best = bytes;
+        }
+    }
+    let header = Header::parse(&best).unwrap().unwrap();
+    let head = BlockHead::parse(&best[header.end..], u64::MAX).unwrap();
+    let data = best[header.end + head.head_bytes..][..head.data_bytes as usize].to_vec();
+    let plain = Decompressor::new(header.codec).decompress(data.into()).unwrap();
+    let mut large =
+        String::from_utf8_lossy(&best[..header.end]).find("avro.schema").map(|_| best[..header.end].to_vec()).unwrap();
+    let codec = large.windows(9).position(|w| w == b"zstandard").unwrap();
+    large.splice(codec - 1..codec + 9, b"\x08null".iter().copied());
+    let mut rows = 0;
+    while rows < 100_000 {
+        testing::long(&mut large, head.rows as i64);
+        testing::bytes(&mut large, &plain);
+        large.extend(header.sync);
+        rows += head.rows;
+    }
+    let large = bytes::Bytes::from(large);
+    for columns in [&[][..], &["_KIND", "_PARTITION", "_BUCKET", "_FILE._FILE_NAME", "_FILE._LEVEL"]] {
+        for _ in 0..3 {
+            let begin = cpu_nanos();
+            let n: usize = read_container(large.clone(), columns).unwrap().iter().map(|b| b.num_rows()).sum();
+            let seconds = (cpu_nanos() - begin) as f64 / 1e9;
+            println!("{n} entries, {:.0} MB in {seconds:.3} s: {columns:?}", large.len() as f64 / 1e6);
+        }
     }
 }
