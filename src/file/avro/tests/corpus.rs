@@ -183,6 +183,7 @@ fn how_fast_plain_data_decodes() {
 fn how_fast_a_large_manifest_decodes() {
     use super::super::codec::Decompressor;
     use super::super::container::{BlockHead, Header};
+    use super::super::cursor::Cursor;
     let mut best = vec![];
     for path in corpus().iter().filter(|p| name(p).starts_with("manifest-") && !name(p).starts_with("manifest-list")) {
         let bytes = std::fs::read(path).unwrap();
@@ -194,15 +195,14 @@ fn how_fast_a_large_manifest_decodes() {
     let head = BlockHead::parse(&best[header.end..], u64::MAX).unwrap();
     let data = best[header.end + head.head_bytes..][..head.data_bytes as usize].to_vec();
     let plain = Decompressor::new(header.codec).decompress(data.into()).unwrap();
-    let mut large =
-        String::from_utf8_lossy(&best[..header.end]).find("avro.schema").map(|_| best[..header.end].to_vec()).unwrap();
-    let codec = large.windows(9).position(|w| w == b"zstandard").unwrap();
-    large.splice(codec - 1..codec + 9, b"\x08null".iter().copied());
+    let at = best.windows(11).position(|w| w == b"avro.schema").unwrap();
+    let schema = Cursor::new(&best[at + 11..]).bytes().unwrap();
+    let mut large = testing::header(std::str::from_utf8(schema).unwrap(), Some("null"));
     let mut rows = 0;
     while rows < 100_000 {
         testing::long(&mut large, head.rows as i64);
         testing::bytes(&mut large, &plain);
-        large.extend(header.sync);
+        large.extend(testing::SYNC);
         rows += head.rows;
     }
     let large = bytes::Bytes::from(large);
