@@ -9,6 +9,8 @@ mod orc;
 mod parquet;
 mod projection;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrow::array::RecordBatch;
 use bytes::Bytes;
 
@@ -29,7 +31,7 @@ pub fn read_container(bytes: Bytes, columns: &[&str]) -> Result<Vec<RecordBatch>
     let projection = Projection::of_paths(columns);
     match bytes.get(..4).unwrap_or(&bytes) {
         b"Obj\x01" => avro::metadata::read(&bytes, &projection),
-        b"PAR1" => parquet::read(bytes, columns, &projection),
+        b"PAR1" => guarded("Parquet", || parquet::read(bytes, columns, &projection)),
         [b'O', b'R', b'C', ..] => read_orc(bytes, &projection),
         [] => Err(Error::corrupt("expected a metadata file, found no bytes")),
         other => {
@@ -39,9 +41,15 @@ pub fn read_container(bytes: Bytes, columns: &[&str]) -> Result<Vec<RecordBatch>
     }
 }
 
+/// The decoders of other crates are known to panic on some broken files; such a panic is an error here.
+fn guarded(container: &str, read: impl FnOnce() -> Result<Vec<RecordBatch>>) -> Result<Vec<RecordBatch>> {
+    let gave_up = |_| Err(Error::corrupt(format!("the {container} decoder gave up on the metadata file")));
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(gave_up)
+}
+
 #[cfg(feature = "orc")]
 fn read_orc(bytes: Bytes, projection: &Projection) -> Result<Vec<RecordBatch>> {
-    orc::read(bytes, projection)
+    guarded("ORC", || orc::read(bytes, projection))
 }
 
 #[cfg(not(feature = "orc"))]

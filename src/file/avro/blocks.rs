@@ -63,7 +63,7 @@ impl BlockSource {
             return Err(Error::corrupt("expected an Avro file, found no bytes"));
         }
         let from = range.start.saturating_sub(SYNC_BYTES as u64);
-        let mut first_read = READ_BYTES;
+        let mut first_read = READ_BYTES.min(source.stop.max(HEADER_READ_BYTES));
         if from > 0 {
             (source.position, source.next, first_read) = (from, from, HEADER_READ_BYTES);
             source.read_ahead();

@@ -11,8 +11,8 @@ use arrow::array::{BooleanBufferBuilder, NullBufferBuilder};
 use super::cursor::{Cursor, Fault};
 use super::skip::Skip;
 
-/// The most values that NULLs of fixed-size lists may be padded with.
-const MAX_PADDED_VALUES: usize = 1 << 27;
+/// What a value that is not there takes in a plain vector, roughly.
+const PADDING_BYTES: usize = 8;
 
 /// Values of one column, in the writer's form.
 #[derive(Debug)]
@@ -84,6 +84,8 @@ pub(super) struct Digits {
 pub(super) struct Record {
     pub(super) steps: Vec<Step>,
     pub(super) rows: usize,
+    /// What a record takes that is not there.
+    padding_bytes: usize,
 }
 
 /// What to do with a field of a record.
@@ -100,7 +102,7 @@ impl Column {
         if let Some(branches) = self.union {
             let branch = cursor.long()?;
             if branch != branches.value {
-                return if branch == branches.null && branch >= 0 { self.null() } else { Err(Fault::Branch) };
+                return if branch == branches.null && branch >= 0 { self.null(cursor) } else { Err(Fault::Branch) };
             }
         }
         self.values.read(cursor)?;
@@ -108,8 +110,14 @@ impl Column {
         Ok(())
     }
 
-    fn null(&mut self) -> Result<(), Fault> {
-        if self.nullable { self.pad(1) } else { Err(Fault::Null) }
+    fn null(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+        if !self.nullable {
+            return Err(Fault::Null);
+        }
+        if matches!(self.values, Values::Struct(_) | Values::Vector(..)) {
+            cursor.charge(self.values.padding_bytes())?;
+        }
+        self.pad(1)
     }
 
     /// Values that are not there: NULL, or anything where the column has no NULL because something around it is.
@@ -140,7 +148,9 @@ impl Values {
             Values::Bytes(buffer, Some(width)) => buffer.push(cursor.take(*width)?)?,
             Values::Enum(buffer, symbols) => {
                 let symbol = usize::try_from(cursor.long()?).map_err(|_| Fault::Symbol)?;
-                buffer.push(symbols.get(symbol).ok_or(Fault::Symbol)?.as_bytes())?;
+                let symbol = symbols.get(symbol).ok_or(Fault::Symbol)?.as_bytes();
+                cursor.charge(symbol.len())?;
+                buffer.push(symbol)?;
             }
             Values::Struct(record) => record.read(cursor)?,
             Values::List(..) | Values::Vector(..) | Values::Map(..) => self.read_items(cursor)?,
@@ -172,6 +182,15 @@ impl Values {
         }
     }
 
+    /// What a value takes that is not there.
+    pub(super) fn padding_bytes(&self) -> usize {
+        match self {
+            Values::Struct(record) => record.padding_bytes,
+            Values::Vector(length, _, item) => item.values.padding_bytes().saturating_mul(*length),
+            _ => PADDING_BYTES,
+        }
+    }
+
     fn pad(&mut self, n: usize) -> Result<(), Fault> {
         match self {
             Values::Boolean(v) => v.append_n(n, false),
@@ -186,7 +205,7 @@ impl Values {
             Values::List(ends, _) | Values::Map(ends, ..) => repeat_end(ends, n),
             Values::Vector(length, rows, item) => {
                 *rows += n;
-                let padded = length.checked_mul(*rows).filter(|p| *p <= MAX_PADDED_VALUES).ok_or(Fault::TooLarge)?;
+                let padded = length.checked_mul(*rows).ok_or(Fault::TooLarge)?;
                 let missing = padded.checked_sub(item.validity.len()).ok_or(Fault::VectorLength)?;
                 item.pad(missing)?;
             }
@@ -265,6 +284,15 @@ impl Digits {
 }
 
 impl Record {
+    pub(super) fn new(steps: Vec<Step>) -> Self {
+        let padding = steps.iter().map(|step| match step {
+            Step::Read(_, column) => column.values.padding_bytes(),
+            Step::Skip(_) => 0,
+        });
+        let padding_bytes = padding.fold(0, usize::saturating_add);
+        Self { steps, rows: 0, padding_bytes }
+    }
+
     #[inline]
     pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
         for step in &mut self.steps {

@@ -16,13 +16,15 @@ use crate::error::{Error, Result};
 
 /// A column for a field that is written as `node`.
 pub(super) fn column(node: &Node, field: &ArrowField) -> Result<Column> {
-    let (node, union) = match node.union()? {
-        Some(union) => (union.value, Some(Branches { null: union.null_branch, value: union.value_branch })),
-        None => (node, None),
+    let compile = || {
+        let (node, union) = match node.union()? {
+            Some(union) => (union.value, Some(Branches { null: union.null_branch, value: union.value_branch })),
+            None => (node, None),
+        };
+        let values = values(node, field)?;
+        Ok(Column { union, nullable: field.is_nullable(), validity: NullBufferBuilder::new(0), values })
     };
-    let values = values(node, field)
-        .map_err(|e| Error::new(e.kind(), format!("column '{}'", field.name())).caused_by(e.to_string()))?;
-    Ok(Column { union, nullable: field.is_nullable(), validity: NullBufferBuilder::new(0), values })
+    compile().map_err(|e: Error| Error::new(e.kind(), format!("column '{}'", field.name())).caused_by(e))
 }
 
 /// The wanted fields of a record.
@@ -34,7 +36,7 @@ pub(super) fn record(written: &[Field], wanted: &Fields) -> Result<Record> {
             None => push_skip(&mut steps, Skip::new(&field.node)),
         }
     }
-    Ok(Record { steps, rows: 0 })
+    Ok(Record::new(steps))
 }
 
 fn push_skip(steps: &mut Vec<Step>, skip: Skip) {

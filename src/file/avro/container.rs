@@ -45,8 +45,8 @@ impl Header {
                 magic.escape_ascii()
             )));
         }
-        match Self::frame(bytes) {
-            Ok((schema, codec, sync, end)) => {
+        match Frame::parse(bytes) {
+            Ok(Frame { schema, codec, sync, end }) => {
                 let schema = schema.ok_or_else(|| Error::corrupt("the Avro header lacks 'avro.schema'"))?;
                 Ok(Some(Self { schema: Node::parse(schema)?, codec: Codec::of_name(codec)?, sync, end }))
             }
@@ -54,11 +54,19 @@ impl Header {
             Err(fault) => Err(Error::corrupt(format!("Avro header: {fault}"))),
         }
     }
+}
 
-    /// Schema, codec, marker and end.
-    #[allow(clippy::type_complexity)]
-    fn frame(bytes: &[u8]) -> Result<(Option<&[u8]>, &[u8], [u8; SYNC_BYTES], usize), Fault> {
-        let (mut schema, mut codec): (_, &[u8]) = (None, b"null");
+/// The parts of a header.
+struct Frame<'a> {
+    schema: Option<&'a [u8]>,
+    codec: &'a [u8],
+    sync: [u8; SYNC_BYTES],
+    end: usize,
+}
+
+impl<'a> Frame<'a> {
+    fn parse(bytes: &'a [u8]) -> Result<Self, Fault> {
+        let (mut schema, mut codec): (_, &'a [u8]) = (None, b"null");
         let mut cursor = Cursor::new(bytes);
         cursor.take(MAGIC.len())?;
         loop {
@@ -78,7 +86,7 @@ impl Header {
             }
         }
         let sync = cursor.array()?;
-        Ok((schema, codec, sync, bytes.len() - cursor.remaining()))
+        Ok(Self { schema, codec, sync, end: bytes.len() - cursor.remaining() })
     }
 }
 

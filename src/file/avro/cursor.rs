@@ -65,15 +65,31 @@ impl From<Fault> for Error {
     }
 }
 
+/// How much memory one row may take beyond what its bytes account for.
+const MAX_CHARGED_BYTES: usize = 1 << 28;
+
 /// What is left to read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
+    charged_bytes: usize,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
+        Self { rest: bytes, charged_bytes: 0 }
+    }
+
+    /// Accounts for memory that a value takes although it has hardly any bytes, such as a NULL of many fields.
+    pub(crate) fn charge(&mut self, bytes: usize) -> Result<(), Fault> {
+        self.charged_bytes = self.charged_bytes.saturating_add(bytes);
+        if self.charged_bytes > MAX_CHARGED_BYTES { Err(Fault::TooLarge) } else { Ok(()) }
+    }
+
+    /// What was charged since the last call.
+    #[inline]
+    pub(crate) fn take_charged(&mut self) -> usize {
+        std::mem::take(&mut self.charged_bytes)
     }
 
     /// How many bytes are left.

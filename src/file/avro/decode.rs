@@ -60,7 +60,7 @@ impl BatchDecoder {
         while done < available && !self.is_full(batch_size) {
             let before = cursor.remaining();
             self.row(cursor)?;
-            self.batch_bytes += before - cursor.remaining();
+            self.batch_bytes += before - cursor.remaining() + cursor.take_charged();
             done += 1;
         }
         Ok(done)

@@ -25,7 +25,7 @@ impl Column {
         let nulls = self.validity.finish();
         self.values
             .finish(field, nulls)
-            .map_err(|e| Error::new(e.kind(), format!("column '{}'", field.name())).caused_by(e.to_string()))
+            .map_err(|e| Error::new(e.kind(), format!("column '{}'", field.name())).caused_by(e))
     }
 }
 

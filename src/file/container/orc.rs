@@ -1,7 +1,5 @@
 //! Metadata files in ORC. Top-level columns that are not wanted are not decoded.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use arrow::array::RecordBatch;
 use bytes::Bytes;
 use orc_rust::ArrowReaderBuilder;
@@ -14,11 +12,17 @@ use crate::error::{Error, Result};
 /// The magic at both ends, a postscript of a few bytes and its length.
 const MIN_FILE_BYTES: usize = 3 + 3 + 1;
 
-/// Reads a whole file. The decoder is known to panic on some broken files; such a panic is an error here.
+/// Reads a whole file.
 pub(super) fn read(bytes: Bytes, projection: &Projection) -> Result<Vec<RecordBatch>> {
     check_tail(&bytes)?;
-    let read = catch_unwind(AssertUnwindSafe(|| decode(bytes, projection)));
-    read.unwrap_or_else(|_| Err(Error::corrupt("the ORC decoder gave up on the metadata file")))
+    let broken = |e: OrcError| Error::corrupt("the metadata file is no ORC").caused_by(e);
+    let mut reader = ArrowReaderBuilder::try_new(bytes).map_err(broken)?.with_batch_size(BATCH_ROWS);
+    if let Projection::Fields(fields) = projection {
+        let names: Vec<_> = fields.keys().collect();
+        let mask = ProjectionMask::named_roots(reader.file_metadata().root_data_type(), &names);
+        reader = reader.with_projection(mask);
+    }
+    reader.build().map(|batch| projection.prune(&batch?)).collect()
 }
 
 /// The last byte is the length of the postscript, which ends in the magic.
@@ -30,15 +34,4 @@ fn check_tail(bytes: &[u8]) -> Result<()> {
         return Err(Error::corrupt("expected the postscript of an ORC file at the end of the metadata file"));
     }
     Ok(())
-}
-
-fn decode(bytes: Bytes, projection: &Projection) -> Result<Vec<RecordBatch>> {
-    let broken = |e: OrcError| Error::corrupt("the metadata file is no ORC").caused_by(e);
-    let mut reader = ArrowReaderBuilder::try_new(bytes).map_err(broken)?.with_batch_size(BATCH_ROWS);
-    if let Projection::Fields(fields) = projection {
-        let names: Vec<_> = fields.keys().collect();
-        let mask = ProjectionMask::named_roots(reader.file_metadata().root_data_type(), &names);
-        reader = reader.with_projection(mask);
-    }
-    reader.build().map(|batch| projection.prune(&batch?)).collect()
 }

@@ -45,7 +45,11 @@ impl Projection {
             Projection::Fields(fields) => fields.get(name),
         }
     }
+}
 
+/// Only ORC needs it.
+#[cfg_attr(not(feature = "orc"), allow(dead_code))]
+impl Projection {
     /// The batch without the fields that are not wanted, for readers that cannot leave them unread.
     pub(crate) fn prune(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let (fields, columns) = self.prune_fields(batch.schema_ref().fields(), batch.columns());
