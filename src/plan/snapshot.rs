@@ -234,6 +234,15 @@ pub(crate) mod tests {
         (format!("snapshot/snapshot-{}", snapshot.id), snapshot.to_json())
     }
 
+    /// The file of a schema with one column and the given options.
+    pub(crate) fn schema_file(id: i64, column: &str, options: &str) -> (String, String) {
+        let json = format!(
+            r#"{{"version":3,"id":{id},"fields":[{{"id":0,"name":"{column}","type":"INT"}}],"highestFieldId":0,
+            "partitionKeys":[],"primaryKeys":[],"options":{{{options}}},"timeMillis":1}}"#
+        );
+        (format!("schema/schema-{id}"), json)
+    }
+
     fn text(name: &str, text: &str) -> (String, String) {
         (name.to_owned(), text.to_owned())
     }

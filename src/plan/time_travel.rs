@@ -19,8 +19,9 @@ use futures::future::try_join;
 use super::snapshot::SnapshotManager;
 use crate::error::{Error, Result};
 use crate::options::TableOptions;
+use crate::options::enums::ChangelogProducer;
 use crate::options::local_time::parse_local_millis;
-use crate::spec::snapshot::Snapshot;
+use crate::spec::snapshot::{CommitKind, Snapshot};
 use crate::spec::table_schema::TableSchema;
 
 pub use incremental::Incremental;
@@ -153,12 +154,11 @@ impl Resolver<'_> {
     /// count.
     async fn compacted(&self) -> Result<ReadVersion> {
         let every = self.options.full_compaction_delta_commits.map(i64::from).filter(|n| *n > 0).unwrap_or(1);
-        let only_full = self.options.changelog_producer == crate::options::enums::ChangelogProducer::FullCompaction
+        let only_full = self.options.changelog_producer == ChangelogProducer::FullCompaction
             || self.options.full_compaction_delta_commits.is_some();
         let is_full = |identifier: i64| identifier == i64::MAX || identifier.checked_rem(every) == Some(0);
-        let wanted = |s: &Snapshot| {
-            s.commit_kind == crate::spec::snapshot::CommitKind::Compact && (!only_full || is_full(s.commit_identifier))
-        };
+        let wanted =
+            |s: &Snapshot| s.commit_kind == CommitKind::Compact && (!only_full || is_full(s.commit_identifier));
         match self.history().await?.newest_where(wanted).await? {
             Some(snapshot) => self.found(Some(snapshot), ScanKind::All).await,
             None => self.latest(ScanKind::All).await,
@@ -172,12 +172,21 @@ impl Resolver<'_> {
         Ok(version)
     }
 
-    /// The first snapshot at or after a time, where snapshots reach back before it, else files made since.
+    /// The first snapshot at or after a time, where snapshots or changelogs reach back before it, else files made
+    /// since.
     async fn created_since(&self, millis: i64) -> Result<ReadVersion> {
-        match self.history().await?.next_after_those_before(millis).await? {
-            Some(snapshot) => self.found(Some(snapshot), ScanKind::All).await,
-            None => self.files_since(millis).await,
+        let history = self.history().await?;
+        if let Some(snapshot) = history.next_after_those_before(millis).await? {
+            return self.found(Some(snapshot), ScanKind::All).await;
         }
+        if let Some(oldest) = history.oldest().await?
+            && oldest.time_millis >= millis
+            && let Some(before) = self.manager.try_changelog(oldest.id.saturating_sub(1)).await?
+            && before.time_millis < millis
+        {
+            return self.found(Some(oldest), ScanKind::All).await;
+        }
+        self.files_since(millis).await
     }
 
     async fn history(&self) -> Result<history::History<'_>> {

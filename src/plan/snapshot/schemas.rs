@@ -47,17 +47,8 @@ impl SnapshotManager {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::super::tests::table;
-
-    /// The file of a schema with one column and the given options.
-    pub(crate) fn schema_file(id: i64, column: &str, options: &str) -> (String, String) {
-        let json = format!(
-            r#"{{"version":3,"id":{id},"fields":[{{"id":0,"name":"{column}","type":"INT"}}],"highestFieldId":0,
-            "partitionKeys":[],"primaryKeys":[],"options":{{{options}}},"timeMillis":1}}"#
-        );
-        (format!("schema/schema-{id}"), json)
-    }
+mod tests {
+    use super::super::tests::{schema_file, table};
 
     #[tokio::test]
     async fn the_newest_schema_has_the_largest_number() {

@@ -9,9 +9,11 @@ use super::auto_tag::auto_tag_time;
 use super::history::History;
 use super::{ReadVersion, Resolver, ScanKind};
 use crate::error::{Error, Result};
+use crate::options::TableOptions;
 use crate::options::enums::{ChangelogProducer, IncrementalScanMode};
 use crate::options::value::OptionValue;
 use crate::spec::snapshot::Snapshot;
+use crate::spec::table_schema::TableSchema;
 
 /// The changes that a read sees.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,12 +76,12 @@ impl Resolver<'_> {
         if start == end {
             return Ok(Incremental::Empty);
         }
+        let ends = try_join(self.manager.earliest_id(), self.manager.latest_id()).await?;
+        let (Some(earliest), Some(latest)) = ends else { return Ok(Incremental::Empty) };
         if self.options.incremental_between_scan_mode == IncrementalScanMode::Diff {
             let (start, end) = try_join(self.manager.snapshot(start), self.manager.snapshot(end)).await?;
             return self.diff(start, end).await;
         }
-        let ends = try_join(self.manager.earliest_id(), self.manager.latest_id()).await?;
-        let (Some(earliest), Some(latest)) = ends else { return Ok(Incremental::Empty) };
         if start < earliest.saturating_sub(1) || end > latest {
             return Err(Error::not_found(format!(
                 "'incremental-between' = '{text}': snapshots of {} reach from {earliest} to {latest}",
@@ -169,10 +171,8 @@ impl Resolver<'_> {
     async fn diff(&self, start: Snapshot, end: Snapshot) -> Result<Incremental> {
         if start.schema_id != end.schema_id {
             let schemas = try_join(self.manager.schema(start.schema_id), self.manager.schema(end.schema_id)).await?;
-            let buckets = |options: &std::collections::BTreeMap<String, String>| {
-                options.get("bucket").cloned().unwrap_or_else(|| "-1".into())
-            };
-            let (before, after) = (buckets(&schemas.0.options), buckets(&schemas.1.options));
+            let buckets = |schema: &TableSchema| TableOptions::parse(schema.options.clone()).map(|o| o.bucket);
+            let (before, after) = (buckets(&schemas.0)?, buckets(&schemas.1)?);
             if before != after {
                 return Err(Error::unsupported(format!(
                     "the difference of snapshots {} and {}, for the number of buckets went from {before} to {after}",

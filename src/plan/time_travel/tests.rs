@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::plan::snapshot::tests::{file, table};
+use crate::plan::snapshot::tests::{file, schema_file, table};
 use crate::spec::snapshot::CommitKind;
 use crate::spec::snapshot::tests::snapshot;
 
@@ -23,14 +23,13 @@ async fn travel() -> SnapshotManager {
     tag("watermark-60", 2);
     tag("2024-01-01", 0);
     tag("2024-01-03", 1);
-    for (id, column, bucket) in [(0, "a", "1"), (1, "b", "1"), (2, "c", "2")] {
-        let schema = format!(
-            r#"{{"version":3,"id":{id},"fields":[{{"id":0,"name":"{column}","type":"INT"}}],"highestFieldId":0,
-            "partitionKeys":[],"primaryKeys":[],"options":{{"bucket":"{bucket}"}}}}"#
-        );
-        files.push((format!("schema/schema-{id}"), schema));
-    }
+    files.extend([(0, "a", "1"), (1, "b", "1"), (2, "c", "2")].map(|(id, column, bucket)| schema(id, column, bucket)));
     table("main", &files).await
+}
+
+/// The file of a schema with one column.
+fn schema(id: i64, column: &str, bucket: &str) -> (String, String) {
+    schema_file(id, column, &format!(r#""bucket":"{bucket}""#))
 }
 
 /// What a read with the given options sees, in short: snapshot, column of the schema, and the rest.
@@ -147,14 +146,34 @@ async fn an_incremental_read_sees_changes() {
 
 #[tokio::test]
 async fn a_table_that_was_never_written_has_its_newest_schema() {
-    let m = travel().await;
-    let json = m.storage().read(&m.table().join("schema/schema-0").unwrap()).await.unwrap();
-    let m = table("main", &[("schema/schema-0".to_owned(), String::from_utf8(json.to_vec()).unwrap())]).await;
+    let m = table("main", &[schema(0, "a", "1")]).await;
     assert_eq!(seen(&m, &[]).await.as_deref(), Ok("none a"));
     assert_eq!(seen(&m, &[("scan.mode", "compacted-full")]).await.as_deref(), Ok("none a"));
     assert_eq!(seen(&m, &[("scan.creation-time-millis", "1")]).await.as_deref(), Ok("none a since 32400001"));
-    assert_eq!(seen(&m, &[("incremental-between", "1,2")]).await.as_deref(), Ok("none a empty"));
+    for mode in ["delta", "diff"] {
+        let changes = [("incremental-between", "1,2"), ("incremental-between-scan-mode", mode)];
+        assert_eq!(seen(&m, &changes).await.as_deref(), Ok("none a empty"));
+    }
     for (key, value) in [("scan.snapshot-id", "1"), ("scan.timestamp-millis", "1"), ("scan.watermark", "1")] {
         assert!(seen(&m, &[(key, value)]).await.unwrap_err().starts_with("not found: "), "{key}");
     }
+}
+
+#[tokio::test]
+async fn a_changelog_before_the_first_snapshot_says_that_the_history_reaches_back() {
+    let changelog = ("changelog/changelog-4".to_owned(), snapshot(4, 4000).to_json());
+    let m = table("main", &[schema(0, "a", "1"), changelog, file(&snapshot(5, 5000)), file(&snapshot(6, 6000))]).await;
+    for (millis, want) in [("4000", "6 a since 32404000"), ("4001", "5 a"), ("5000", "5 a"), ("5001", "6 a")] {
+        assert_eq!(seen(&m, &[("scan.creation-time-millis", millis)]).await.as_deref(), Ok(want), "{millis}");
+    }
+}
+
+#[tokio::test]
+async fn a_difference_across_numbers_of_buckets_is_refused() {
+    let mut after = snapshot(2, 2);
+    after.schema_id = 1;
+    let m = table("main", &[schema(0, "a", "1"), schema(1, "a", "2"), file(&snapshot(1, 1)), file(&after)]).await;
+    let changes = [("incremental-between", "1,2"), ("incremental-between-scan-mode", "diff")];
+    let e = seen(&m, &changes).await.unwrap_err();
+    assert!(e.contains("unsupported: ") && e.contains("the number of buckets went from 1 to 2"), "{e}");
 }
