@@ -5,6 +5,8 @@ pub mod exec;
 pub mod file;
 pub mod options;
 pub mod plan;
+pub mod selection;
 pub mod spec;
 pub mod split;
+pub mod sql;
 pub mod storage;

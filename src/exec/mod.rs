@@ -1,6 +1,17 @@
-//! Reading: splits become streams of the table's rows.
+//! Reading: splits in, streams of `RecordBatch`es out.
 //!
-//! In: the `DataSplit`s that planning made, and what is wanted of them. Out: `RecordBatch`es of the table's schema. Knows
-//! DataFusion's executor and the files below it; of planning it knows nothing but the splits.
+//! [`PaimonScanExec`] is the leaf of the physical plan. It deals files out to output partitions (`assign`), and each
+//! partition's stream (`split_stream`) reads its files one after the other (`raw_read`), brought to the table's schema
+//! (`evolution`). This stage knows DataFusion's executor and the file formats; it knows nothing of snapshots.
 
+pub mod assign;
+pub mod context;
 pub mod evolution;
+pub mod merge;
+pub mod metrics;
+pub mod raw_read;
+pub mod scan_exec;
+pub mod split_stream;
+
+pub use context::{ScanSpec, SourceSchemas};
+pub use scan_exec::{PaimonScanExec, ScanLabel};

@@ -8,9 +8,9 @@
 
 pub mod avro;
 pub mod container;
+pub mod footer_cache;
 #[cfg(feature = "orc")]
 pub mod orc;
-pub mod footer_cache;
 pub mod parquet;
 
 use std::ops::Range;
@@ -20,6 +20,7 @@ use arrow::array::RecordBatch;
 use futures::stream::BoxStream;
 
 use crate::error::{Error, Result};
+use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
 use crate::storage::InputFile;
 
@@ -40,12 +41,26 @@ pub struct ReadRequest {
     pub fields: Vec<DataField>,
     /// Only the row groups, stripes or blocks whose first byte is in this range; `None` = all.
     pub range: Option<Range<u64>>,
+    /// The rows that are wanted, by their position in the file; `None` = all.
+    pub selection: Option<RowSelection>,
     /// The number of rows of a batch; the last one of a row group, stripe or block may be smaller.
     pub batch_size: usize,
     /// Table option `orc.timestamp-ltz.legacy.type`: LTZ columns of ORC files were shifted by the writer's zone.
     pub orc_legacy_ltz: bool,
     /// Where footers are kept between reads; `None` = each read fetches its own.
     pub footers: Option<Arc<FooterCache>>,
+}
+
+/// Opens a file; what must be known before its first batch is read here.
+pub async fn open(request: ReadRequest) -> Result<BatchStream> {
+    match request.format {
+        FileFormat::Parquet => parquet::open(request).await,
+        FileFormat::Avro => avro::open(request).await,
+        #[cfg(feature = "orc")]
+        FileFormat::Orc => orc::open(request).await,
+        #[cfg(not(feature = "orc"))]
+        FileFormat::Orc => Err(Error::unsupported("ORC data files: this build lacks the feature 'orc'")),
+    }
 }
 
 /// The format of a data file.

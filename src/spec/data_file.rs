@@ -50,3 +50,32 @@ pub struct DataFileMeta {
     /// The largest sequence number of each written column.
     pub write_cols_sequences: Option<Vec<i64>>,
 }
+
+impl DataFileMeta {
+    /// A file of no rows and no name, to build others from.
+    pub fn empty() -> Self {
+        Self {
+            file_name: String::new(),
+            file_size: 0,
+            row_count: 0,
+            min_key: vec![],
+            max_key: vec![],
+            key_stats: SimpleStats::default(),
+            value_stats: SimpleStats::default(),
+            min_sequence_number: 0,
+            max_sequence_number: 0,
+            schema_id: 0,
+            level: 0,
+            extra_files: vec![],
+            creation_time_millis: None,
+            delete_row_count: None,
+            embedded_index: None,
+            file_source: None,
+            value_stats_cols: None,
+            external_path: None,
+            first_row_id: None,
+            write_cols: None,
+            write_cols_sequences: None,
+        }
+    }
+}

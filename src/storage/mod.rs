@@ -8,6 +8,8 @@ mod location;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use bytes::Bytes;
 use datafusion::execution::object_store::ObjectStoreRegistry;
@@ -111,6 +113,37 @@ impl Storage {
     }
 }
 
+/// What was asked of a store, summed up; shared by the files of one reader.
+#[derive(Debug, Default)]
+pub struct IoStats {
+    requests: AtomicU64,
+    bytes: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl IoStats {
+    /// How many calls were made of the store.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes came back.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How long the calls took, summed over calls, in nanoseconds.
+    pub fn nanos(&self) -> u64 {
+        self.nanos.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, since: Instant, bytes: u64) {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.nanos.fetch_add(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
 /// One immutable file.
 #[derive(Clone)]
 pub struct InputFile {
@@ -119,6 +152,7 @@ pub struct InputFile {
     store_url: Option<Arc<str>>,
     path: Path,
     size_bytes: Option<u64>,
+    stats: Option<Arc<IoStats>>,
 }
 
 impl fmt::Debug for InputFile {
@@ -130,7 +164,19 @@ impl fmt::Debug for InputFile {
 impl InputFile {
     /// A file of a store; `size_bytes` where it is known beforehand.
     pub fn new(store: Arc<dyn ObjectStore>, path: Path, size_bytes: Option<u64>) -> Self {
-        Self { store, store_url: None, path, size_bytes }
+        Self { store, store_url: None, path, size_bytes, stats: None }
+    }
+
+    /// The same file, whose reads are counted.
+    #[must_use]
+    pub fn with_stats(self, stats: Arc<IoStats>) -> Self {
+        Self { stats: Some(stats), ..self }
+    }
+
+    fn count(&self, since: Instant, bytes: u64) {
+        if let Some(stats) = &self.stats {
+            stats.add(since, bytes);
+        }
     }
 
     /// Scheme and authority of its store; unknown for a file that was not found through [`Storage`]. With the path it
@@ -154,8 +200,11 @@ impl InputFile {
 
     /// The whole file.
     pub async fn read(&self) -> Result<Bytes> {
+        let since = Instant::now();
         let read = async { self.store.get(&self.path).await?.bytes().await };
-        read.await.map_err(|e| Error::from(e).in_file(&self.path))
+        let bytes = read.await.map_err(|e| Error::from(e).in_file(&self.path))?;
+        self.count(since, bytes.len() as u64);
+        Ok(bytes)
     }
 
     /// One range of it; an error when the file is shorter.
@@ -166,7 +215,9 @@ impl InputFile {
 
     /// Several ranges, in the order asked for; near ones come with one request. An error when the file is shorter.
     pub async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let since = Instant::now();
         let parts = self.store.get_ranges(&self.path, ranges).await.map_err(|e| Error::from(e).in_file(&self.path))?;
+        self.count(since, parts.iter().map(|p| p.len() as u64).sum());
         for (range, part) in ranges.iter().zip(&parts) {
             let want = range.end.saturating_sub(range.start);
             if part.len() as u64 != want {

@@ -1,0 +1,177 @@
+//! Deals the files of splits out to output partitions.
+//!
+//! In: splits and a wanted number of output partitions. Out: for each output partition its [`ScanUnit`]s, such that all
+//! have about the same bytes. Files keep their order; a file that would make one partition much heavier than the others
+//! is cut into ranges of bytes, which readers take as the row groups, stripes or blocks that begin there.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::common::stats::Precision;
+
+use super::merge::section::MergeSection;
+use crate::split::{DataSplit, SplitFile};
+
+/// What opening a file costs, in bytes of reading.
+const OPEN_COST_BYTES: u64 = 256 << 10;
+
+/// No file is cut into pieces below this size.
+const MIN_PIECE_BYTES: u64 = 512 << 10;
+
+/// One file, or a part of one, that an output partition reads.
+#[derive(Debug, Clone)]
+pub struct ScanUnit {
+    /// The branch that the file's schema id is of.
+    pub branch: Option<Arc<str>>,
+    /// The partition's values, as a serialized `BinaryRow`.
+    pub partition: Arc<[u8]>,
+    /// The file.
+    pub file: SplitFile,
+    /// Where the file's rows must be merged with those of others.
+    pub merge: Option<MergedFile>,
+}
+
+/// A file of a section.
+#[derive(Debug, Clone)]
+pub struct MergedFile {
+    /// The section, shared by the units of its files.
+    pub section: Arc<MergeSection>,
+    /// The file's number in it.
+    pub file: usize,
+}
+
+impl ScanUnit {
+    /// How many rows it gives: certain for a whole file that is not merged and whose deletions are counted.
+    pub fn rows(&self) -> Precision<usize> {
+        let deleted = self.file.deletion.as_ref().map_or(Some(0), |d| d.cardinality);
+        let rows = self.file.meta.row_count.saturating_sub(deleted.unwrap_or(0));
+        let rows = usize::try_from(rows).unwrap_or(0);
+        if self.file.range.is_none() && self.merge.is_none() && deleted.is_some() {
+            Precision::Exact(rows)
+        } else {
+            Precision::Inexact(rows)
+        }
+    }
+
+    fn size_bytes(&self) -> u64 {
+        u64::try_from(self.file.meta.file_size).unwrap_or(0)
+    }
+}
+
+/// The files of splits, whole, in order.
+pub fn units(splits: &[DataSplit]) -> Vec<ScanUnit> {
+    splits.iter().flat_map(units_of_split).collect()
+}
+
+fn units_of_split(split: &DataSplit) -> Vec<ScanUnit> {
+    let unit = |file: &SplitFile, merge| ScanUnit {
+        branch: split.branch.clone(),
+        partition: Arc::clone(&split.partition),
+        file: file.clone(),
+        merge,
+    };
+    let mut units: Vec<_> = split.files.iter().map(|file| unit(file, None)).collect();
+    for section in &split.sections {
+        let merged = MergeSection::new(split.branch.clone(), Arc::clone(&split.partition), section.clone());
+        let section = Arc::new(merged);
+        let merged = |(file, f)| unit(f, Some(MergedFile { section: Arc::clone(&section), file }));
+        units.extend(section.files().enumerate().map(merged));
+    }
+    units
+}
+
+/// Deals units out to at most `partitions` output partitions, at least one; none is empty unless there are no units.
+///
+/// Think of the files laid end to end on a line that is cut into `partitions` pieces of one length:
+///
+/// ```text
+/// files       |---a---|------------b-----------|-c-|--d--|
+/// partitions  |        0        |         1       |   2  …
+/// ```
+///
+/// A piece of a file goes to the output partition that its middle lies in.
+pub fn assign(units: &[ScanUnit], partitions: usize) -> Vec<Vec<ScanUnit>> {
+    let partitions = partitions.max(1);
+    let total: u64 = units.iter().map(|u| u.size_bytes().saturating_add(OPEN_COST_BYTES)).sum();
+    let share = total.div_ceil(partitions as u64).max(1);
+    let mut out = vec![vec![]; partitions];
+    let mut start = 0;
+    for unit in units {
+        let size = unit.size_bytes();
+        for piece in pieces(size, start, share) {
+            let middle = start + piece.start + (piece.end - piece.start) / 2;
+            let at = usize::try_from(middle / share).unwrap_or(usize::MAX).min(partitions - 1);
+            let range = (piece != (0..size)).then_some(piece);
+            if let Some(partition) = out.get_mut(at) {
+                let file = SplitFile { range, ..unit.file.clone() };
+                partition.push(ScanUnit { file, ..unit.clone() });
+            }
+        }
+        start += size + OPEN_COST_BYTES;
+    }
+    out.retain(|p| !p.is_empty());
+    if out.is_empty() { vec![vec![]] } else { out }
+}
+
+/// The ranges of a file of `size` bytes that begins at `start` on the line, cut at multiples of `share`; cuts too near
+/// to the file's ends or to each other are left out.
+fn pieces(size: u64, start: u64, share: u64) -> Vec<Range<u64>> {
+    let (mut pieces, mut from) = (vec![], 0);
+    let mut boundary = (start / share + 1) * share;
+    while boundary < start + size {
+        let cut = boundary - start;
+        if cut - from >= MIN_PIECE_BYTES && size - cut >= MIN_PIECE_BYTES {
+            pieces.push(from..cut);
+            from = cut;
+        }
+        boundary += share;
+    }
+    pieces.push(from..size);
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::spec::data_file::DataFileMeta;
+
+    fn unit(name: usize, size: u64) -> ScanUnit {
+        let meta = DataFileMeta { file_name: name.to_string(), file_size: size as i64, ..DataFileMeta::empty() };
+        let file = SplitFile { path: name.to_string(), meta: Arc::new(meta), deletion: None, range: None };
+        ScanUnit { branch: None, partition: Arc::from([].as_slice()), file, merge: None }
+    }
+
+    #[test]
+    fn one_big_file_keeps_all_partitions_busy() {
+        let out = assign(&[unit(0, 100 << 20)], 4);
+        assert_eq!(out.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 1, 1]);
+        assert_eq!(out[3][0].file.range.clone().unwrap().end, 100 << 20);
+    }
+
+    #[test]
+    fn small_files_stay_whole_and_nothing_is_still_one_partition() {
+        let out = assign(&[unit(0, 10), unit(1, 20), unit(2, 10)], 2);
+        assert!(out.iter().flatten().all(|u| u.file.range.is_none()));
+        assert_eq!(out.len(), 2);
+        assert!(matches!(assign(&[], 8).as_slice(), [empty] if empty.is_empty()));
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_is_read_once(sizes in proptest::collection::vec(0u64..20_000_000, 0..20), partitions in 0usize..9) {
+            let all: Vec<_> = sizes.iter().enumerate().map(|(i, s)| unit(i, *s)).collect();
+            let out = assign(&all, partitions);
+            prop_assert!(out.len() <= partitions.max(1));
+            let mut next = vec![0; sizes.len()];
+            for u in out.iter().flatten() {
+                let file: usize = u.file.path.parse().unwrap();
+                let range = u.file.range.clone().unwrap_or(0..sizes[file]);
+                prop_assert_eq!(range.start, next[file]);
+                next[file] = range.end;
+            }
+            prop_assert_eq!(next, sizes);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What every output partition of a scan shares: [`ScanContext`].
+//!
+//! In: the wanted columns of the table, its partition columns and the schemas that files were written with. Out: for a
+//! file of a schema, the [`FileMapping`] that says what to ask of the file and how to bring it to the wanted columns.
+//! Mappings are made once per schema and set of written columns, and kept.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::SchemaRef;
+use chrono_tz::Tz;
+
+use super::assign::ScanUnit;
+use super::evolution::CastContext;
+use super::evolution::SchemaMapping;
+use super::merge::section::MergeSpec;
+use crate::error::{Error, Result};
+use crate::file::footer_cache::FooterCache;
+use crate::spec::arrow_type::arrow_schema;
+use crate::spec::data_type::DataField;
+use crate::spec::table_schema::TableSchema;
+use crate::storage::Storage;
+
+/// What a scan needs to know besides its splits.
+#[derive(Debug, Clone)]
+pub struct ScanSpec {
+    /// The stores that files lie in.
+    pub storage: Storage,
+    /// Footers that are kept over queries.
+    pub footers: Option<Arc<FooterCache>>,
+    /// All columns of the table that may be asked for.
+    pub fields: Vec<DataField>,
+    /// The partition columns, in the order of the partition rows.
+    pub partition_fields: Vec<DataField>,
+    /// The schemas that files were written with: of the table, and of each other branch that files come from.
+    pub sources: HashMap<Option<Arc<str>>, SourceSchemas>,
+    /// The session's zone, for casts between times.
+    pub zone: Tz,
+    /// See [`ReadRequest::orc_legacy_ltz`](crate::file::ReadRequest).
+    pub orc_legacy_ltz: bool,
+}
+
+/// The schemas of one branch. Schema ids, and what fields they number, are a branch's own.
+#[derive(Debug, Clone, Default)]
+pub struct SourceSchemas {
+    /// The branch's current columns: what a column of the table is there, by name.
+    pub fields: Vec<DataField>,
+    /// The schemas of its files by their ids.
+    pub by_id: HashMap<i64, Arc<TableSchema>>,
+    /// How versions of a key are merged, in a branch with a primary key.
+    pub merge: Option<Arc<MergeSpec>>,
+}
+
+/// How files become rows of the wanted columns; shared by all output partitions.
+#[derive(Debug)]
+pub struct ScanContext {
+    spec: Arc<ScanSpec>,
+    schema: SchemaRef,
+    /// For each output column: its place among the partition columns, or among the columns that come from files.
+    sources: Vec<ColumnSource>,
+    /// The output columns that come from files.
+    file_columns: Vec<DataField>,
+    mappings: Mutex<HashMap<MappingKey, Arc<SchemaMapping>>>,
+}
+
+/// The branch, the schema and the written columns that a mapping is for.
+type MappingKey = (Option<Arc<str>>, i64, Option<Vec<String>>);
+
+/// Where an output column comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnSource {
+    /// The n-th partition value.
+    Partition(usize),
+    /// The n-th column of the mapped file batch.
+    File(usize),
+}
+
+impl ScanContext {
+    /// A context for the columns of `projection`, which are positions in `spec.fields`.
+    pub fn new(spec: Arc<ScanSpec>, projection: &[usize]) -> Result<Self> {
+        let (mut sources, mut file_columns, mut output) = (vec![], vec![], vec![]);
+        for &at in projection {
+            let field = spec.fields.get(at).ok_or_else(|| Error::internal(format!("no column {at} to project")))?;
+            match spec.partition_fields.iter().position(|p| p.id == field.id) {
+                Some(partition) => sources.push(ColumnSource::Partition(partition)),
+                None => {
+                    sources.push(ColumnSource::File(file_columns.len()));
+                    file_columns.push(field.clone());
+                }
+            }
+            output.push(field.clone());
+        }
+        let schema = arrow_schema(&output);
+        Ok(Self { spec, schema, sources, file_columns, mappings: Mutex::default() })
+    }
+
+    /// What the scan is of.
+    pub fn spec(&self) -> &Arc<ScanSpec> {
+        &self.spec
+    }
+
+    /// The schema of the output.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Where each output column comes from.
+    pub fn sources(&self) -> &[ColumnSource] {
+        &self.sources
+    }
+
+    /// How the columns of a unit's file become the wanted ones.
+    pub fn mapping(&self, unit: &ScanUnit) -> Result<Arc<SchemaMapping>> {
+        let file = &unit.file.meta;
+        let key = (unit.branch.clone(), file.schema_id, file.write_cols.clone());
+        let mut mappings = self.mappings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mapping) = mappings.get(&key) {
+            return Ok(Arc::clone(mapping));
+        }
+        let wanted = if unit.branch.is_none() {
+            self.file_columns.clone()
+        } else {
+            self.columns_of(self.source(&unit.branch)?)?
+        };
+        let mapping = Arc::new(self.mapping_to(unit, &wanted, &[])?);
+        mappings.insert(key, Arc::clone(&mapping));
+        Ok(mapping)
+    }
+
+    /// How the columns of a unit's file, and the `system` columns besides, become other wanted ones of its branch.
+    pub fn mapping_to(&self, unit: &ScanUnit, wanted: &[DataField], system: &[DataField]) -> Result<SchemaMapping> {
+        let file = &unit.file.meta;
+        let schema = self.source(&unit.branch)?.by_id.get(&file.schema_id);
+        let schema = schema.ok_or_else(|| Error::internal(format!("schema {} was not loaded", file.schema_id)))?;
+        let mut written = written_fields(schema, file.write_cols.as_deref());
+        written.extend(system.iter().cloned());
+        SchemaMapping::new(&written, wanted, CastContext { zone: self.spec.zone })
+    }
+
+    /// How versions of a key are merged in a branch.
+    pub fn merge_spec(&self, branch: &Option<Arc<str>>) -> Result<Arc<MergeSpec>> {
+        let merge = self.source(branch)?.merge.as_ref().map(Arc::clone);
+        merge.ok_or_else(|| Error::internal("files to merge of a table without primary key"))
+    }
+
+    fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {
+        self.spec.sources.get(branch).ok_or_else(|| Error::internal("the schemas of a branch were not loaded"))
+    }
+
+    /// The wanted columns as another branch numbers them; it must have all of them, of the same types.
+    fn columns_of(&self, source: &SourceSchemas) -> Result<Vec<DataField>> {
+        let column = |want: &DataField| match source.fields.iter().find(|f| f.name == want.name) {
+            Some(field) if field.data_type.kind == want.data_type.kind => Ok(field.clone()),
+            _ => Err(Error::unsupported(format!("a branch whose column '{}' is another or lacks", want.name))),
+        };
+        self.file_columns.iter().map(column).collect()
+    }
+}
+
+/// The columns of a schema that a file holds: all, or those that `_WRITE_COLS` names.
+fn written_fields(schema: &TableSchema, write_cols: Option<&[String]>) -> Vec<DataField> {
+    let written = |f: &&DataField| write_cols.is_none_or(|names| names.contains(&f.name));
+    schema.fields.iter().filter(written).cloned().collect()
+}

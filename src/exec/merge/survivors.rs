@@ -1,0 +1,242 @@
+//! Which rows of a section survive merging, for engines whose result is one of the rows: [`Survivors`].
+//!
+//! In: rows alone and rows of one key, from the tournament. Out: for each file a [`RowSelection`] of the rows that are
+//! in the table. `deduplicate` keeps the newest version, `first-row` the oldest; a row that takes its key back is no
+//! row of the table. Java: `DeduplicateMergeFunction`, `FirstRowMergeFunction`, `DropDeleteReader`.
+
+use std::ops::Range;
+
+use arrow::array::BooleanBufferBuilder;
+
+use super::tournament::{KeyBatch, Sink, Version};
+use crate::error::{Error, Result};
+use crate::selection::RowSelection;
+use crate::spec::row_kind::RowKind;
+
+/// Which version of a key is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Keep {
+    /// `deduplicate`: the newest version; with `ignore_delete` the newest that is no delete.
+    Newest {
+        /// Option `ignore-delete`.
+        ignore_delete: bool,
+    },
+    /// `first-row`: the oldest version; deletes are an error unless they are ignored.
+    Oldest {
+        /// Option `ignore-delete`.
+        ignore_delete: bool,
+    },
+}
+
+impl Keep {
+    /// The version that is kept, if it is a row of the table.
+    fn of(self, versions: &[Version]) -> Result<Option<&Version>> {
+        let add = |v: &&Version| v.kind().is_add();
+        match self {
+            Keep::Newest { ignore_delete: true } => Ok(versions.iter().rev().find(add)),
+            Keep::Newest { ignore_delete: false } => Ok(versions.last().filter(add)),
+            Keep::Oldest { ignore_delete } => {
+                if !ignore_delete && versions.iter().any(|v| v.kind().is_retract()) {
+                    let message = "a delete record in a table of merge-engine 'first-row' without 'ignore-delete'";
+                    return Err(Error::unsupported(message));
+                }
+                Ok(versions.iter().find(add))
+            }
+        }
+    }
+}
+
+/// Gathers the surviving rows of the files of a section.
+pub struct Survivors {
+    keep: Keep,
+    files: Vec<FileBits>,
+}
+
+/// The bits of one file, as far as its rows were heard of.
+struct FileBits {
+    rows: usize,
+    bits: BooleanBufferBuilder,
+}
+
+impl FileBits {
+    /// Marks rows as surviving; rows that were passed over do not survive.
+    fn mark(&mut self, rows: Range<usize>) -> Result<()> {
+        if rows.end > self.rows {
+            return Err(Error::corrupt(format!("has more rows than the {} that its manifest says", self.rows)));
+        }
+        let known = self.bits.len();
+        if known < rows.start {
+            self.bits.append_n(rows.start - known, false);
+        }
+        let marked = rows.end.min(self.bits.len());
+        (rows.start..marked).for_each(|row| self.bits.set_bit(row, true));
+        self.bits.append_n(rows.end.saturating_sub(self.bits.len()), true);
+        Ok(())
+    }
+
+    fn finish(mut self) -> RowSelection {
+        self.bits.append_n(self.rows.saturating_sub(self.bits.len()), false);
+        RowSelection::new(self.bits.finish())
+    }
+}
+
+impl Survivors {
+    /// Nothing heard yet, of files with the given numbers of rows.
+    pub fn new(keep: Keep, rows: impl IntoIterator<Item = usize>) -> Self {
+        let file = |rows| FileBits { rows, bits: BooleanBufferBuilder::new(rows) };
+        Self { keep, files: rows.into_iter().map(file).collect() }
+    }
+
+    /// The surviving rows of each file.
+    pub fn finish(self) -> Vec<RowSelection> {
+        self.files.into_iter().map(FileBits::finish).collect()
+    }
+
+    fn mark(&mut self, file: usize, rows: Range<usize>) -> Result<()> {
+        let bits = self.files.get_mut(file);
+        bits.ok_or_else(|| Error::internal(format!("the section has no file {file}")))?.mark(rows)
+    }
+}
+
+impl Sink for Survivors {
+    fn single(&mut self, batch: &KeyBatch, rows: Range<usize>) -> Result<()> {
+        for run in add_runs(&batch.kinds, rows) {
+            match &batch.positions {
+                super::tournament::Positions::From(first) => {
+                    self.mark(batch.file, first + run.start..first + run.end)?
+                }
+                positions => run.map(|row| positions.at(row)).try_for_each(|at| self.mark(batch.file, at..at + 1))?,
+            }
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, versions: &[Version]) -> Result<()> {
+        match self.keep.of(versions)? {
+            Some(kept) => self.mark(kept.batch.file, kept.position()..kept.position() + 1),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The ranges of rows, within a range, whose kinds are adds.
+fn add_runs(kinds: &[RowKind], rows: Range<usize>) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = vec![];
+    for row in rows {
+        if kinds.get(row).is_none_or(|kind| kind.is_retract()) {
+            continue;
+        }
+        match runs.last_mut() {
+            Some(run) if run.end == row => run.end = row + 1,
+            _ => runs.push(row..row + 1),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int32Array};
+    use futures::{StreamExt, stream};
+    use proptest::prelude::*;
+
+    use super::super::keys::KeyEncoder;
+    use super::super::tournament::{Positions, merge_keys};
+    use super::*;
+    use crate::spec::data_type::{DataField, TypeKind};
+
+    /// One row of a run: key, sequence number, kind.
+    type Row = (i32, i64, RowKind);
+
+    fn batches(file: usize, rows: &[Row], size: usize) -> Vec<Result<KeyBatch>> {
+        let encoder = KeyEncoder::new(&[DataField::new(0, "k", TypeKind::Int.not_null())]).unwrap();
+        let batch = |(at, rows): (usize, &[Row])| {
+            let keys: ArrayRef = Arc::new(Int32Array::from_iter_values(rows.iter().map(|r| r.0)));
+            Ok(KeyBatch {
+                file,
+                positions: Positions::From(at * size),
+                keys: encoder.encode(&[keys])?,
+                user_sequences: None,
+                sequences: rows.iter().map(|r| r.1).collect(),
+                kinds: rows.iter().map(|r| r.2).collect(),
+            })
+        };
+        rows.chunks(size).enumerate().map(batch).collect()
+    }
+
+    fn survivors(runs: &[Vec<Row>], size: usize, keep: Keep) -> Result<Vec<Row>> {
+        let streams = runs.iter().enumerate().map(|(file, rows)| stream::iter(batches(file, rows, size)).boxed());
+        let mut sink = Survivors::new(keep, runs.iter().map(Vec::len));
+        futures::executor::block_on(merge_keys(streams.collect(), &mut sink))?;
+        let mut rows = vec![];
+        for (run, selection) in runs.iter().zip(sink.finish()) {
+            let bits = selection.slice(0..run.len());
+            rows.extend(
+                run.iter().enumerate().filter(|(i, _)| bits.as_ref().is_none_or(|b| b.value(*i))).map(|(_, r)| *r),
+            );
+        }
+        rows.sort_by_key(|r| r.0);
+        Ok(rows)
+    }
+
+    /// Row at a time: all versions of each key in order of age.
+    fn model(runs: &[Vec<Row>], keep: Keep) -> Vec<Row> {
+        let mut keys: BTreeMap<i32, Vec<Row>> = BTreeMap::new();
+        runs.iter().flatten().for_each(|r| keys.entry(r.0).or_default().push(*r));
+        let pick = |mut versions: Vec<Row>| {
+            versions.sort_by_key(|r| r.1);
+            if versions.len() == 1 {
+                return versions.pop().filter(|r| r.2.is_add());
+            }
+            match keep {
+                Keep::Newest { ignore_delete } => {
+                    versions.into_iter().rev().find(|r| !ignore_delete || r.2.is_add()).filter(|r| r.2.is_add())
+                }
+                Keep::Oldest { .. } => versions.into_iter().find(|r| r.2.is_add()),
+            }
+        };
+        keys.into_values().filter_map(pick).collect()
+    }
+
+    fn any_runs() -> impl Strategy<Value = Vec<Vec<Row>>> {
+        let kind = prop_oneof![
+            4 => Just(RowKind::Insert), 1 => Just(RowKind::UpdateAfter),
+            1 => Just(RowKind::Delete), 1 => Just(RowKind::UpdateBefore)];
+        let run = proptest::collection::btree_map(0i32..30, kind, 0..25);
+        proptest::collection::vec(run, 1..6).prop_map(|runs| {
+            let mut sequence = 0;
+            let mut row = |(key, kind)| {
+                sequence += 1;
+                (key, sequence, kind)
+            };
+            runs.into_iter().map(|run| run.into_iter().map(&mut row).collect()).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_survives_is_what_the_model_keeps(runs in any_runs(), size in 1usize..9, ignore in any::<bool>()) {
+            for keep in [Keep::Newest { ignore_delete: ignore }, Keep::Oldest { ignore_delete: true }] {
+                prop_assert_eq!(survivors(&runs, size, keep).unwrap(), model(&runs, keep));
+            }
+        }
+    }
+
+    #[test]
+    fn first_row_refuses_deletes_that_are_not_ignored() {
+        let runs = [vec![(1, 1, RowKind::Insert)], vec![(1, 2, RowKind::Delete)]];
+        assert!(survivors(&runs, 4, Keep::Oldest { ignore_delete: false }).is_err());
+    }
+
+    #[test]
+    fn a_key_that_goes_on_in_the_next_batch_of_its_run_is_one_key() {
+        let runs = [vec![(1, 1, RowKind::Insert), (1, 2, RowKind::UpdateAfter), (2, 3, RowKind::Insert)]];
+        for size in 1..4 {
+            let rows = survivors(&runs, size, Keep::Newest { ignore_delete: false }).unwrap();
+            assert_eq!(rows.iter().map(|r| r.1).collect::<Vec<_>>(), [2, 3]);
+        }
+    }
+}

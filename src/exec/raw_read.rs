@@ -1,0 +1,153 @@
+//! Reads the rows of one file that are rows of the table.
+//!
+//! In: a [`ScanUnit`]. Out: batches of the scan's output schema: the file's columns, mapped to the table's schema, and
+//! the partition's values as constant columns. Rows that a deletion vector or merging takes away are not read. Every
+//! error names the file.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::take;
+use futures::{StreamExt, stream};
+
+use super::assign::ScanUnit;
+use super::context::{ColumnSource, ScanContext};
+use super::evolution::SchemaMapping;
+use crate::error::{Error, Result};
+use crate::file::{self, BatchStream, FileFormat, ReadRequest};
+use crate::selection::RowSelection;
+use crate::spec::binary_row::BinaryRow;
+use crate::spec::datum_array::datums_to_array;
+use crate::spec::deletion_vector::DeletionVector;
+use crate::storage::{IoStats, Location};
+
+/// Opens a unit: everything that must be known before its first batch is read here.
+pub async fn open(
+    context: Arc<ScanContext>,
+    unit: ScanUnit,
+    batch_size: usize,
+    io: Arc<IoStats>,
+) -> Result<BatchStream> {
+    let path = unit.file.path.clone();
+    let opened = open_unit(context, &unit, batch_size, io).await;
+    let stream = opened.map_err(|e| e.in_file(&path))?;
+    Ok(stream.map(move |batch| batch.map_err(|e| e.in_file(&path))).boxed())
+}
+
+async fn open_unit(
+    context: Arc<ScanContext>,
+    unit: &ScanUnit,
+    batch_size: usize,
+    io: Arc<IoStats>,
+) -> Result<BatchStream> {
+    let selection = wanted_rows(&context, unit, &io).await?;
+    if selection.as_ref().is_some_and(|s| s.wanted_rows() == 0) {
+        return Ok(stream::empty().boxed());
+    }
+    let mapping = context.mapping(unit)?;
+    let constants = Constants::new(&context, &unit.partition)?;
+    let batches = open_mapped(&context, unit, mapping, selection, batch_size, io).await?;
+    let output = Output { context, constants };
+    Ok(batches.map(move |batch| output.rows(&batch?)).boxed())
+}
+
+/// The rows of a unit's file that are rows of the table; `None` where all are.
+async fn wanted_rows(context: &Arc<ScanContext>, unit: &ScanUnit, io: &Arc<IoStats>) -> Result<Option<RowSelection>> {
+    match &unit.merge {
+        // The section was merged under the deletion vectors of its files.
+        Some(merge) => merge.section.survivors(context, io, merge.file).await.map(Some),
+        None => deletions(context, unit, io).await,
+    }
+}
+
+/// The rows that the file's deletion vector leaves; `None` where it has none.
+pub async fn deletions(context: &ScanContext, unit: &ScanUnit, io: &Arc<IoStats>) -> Result<Option<RowSelection>> {
+    let Some(deletion) = &unit.file.deletion else { return Ok(None) };
+    let rows = usize::try_from(unit.file.meta.row_count).unwrap_or(0);
+    let read = async {
+        let file = context.spec().storage.file(&Location::parse(&deletion.path)?, None)?.with_stats(Arc::clone(io));
+        let entry = DeletionVector::entry_range(deletion.offset, deletion.length, deletion.file_size_bytes);
+        let vector = file.read_range(entry).await?;
+        DeletionVector::decode(&vector, deletion.length)
+    };
+    let vector = read.await.map_err(|e| e.in_file(&deletion.path))?;
+    Ok(Some(RowSelection::without(rows, vector.iter())))
+}
+
+/// Opens the file of a unit and maps its batches, without the partition's values.
+pub async fn open_mapped(
+    context: &ScanContext,
+    unit: &ScanUnit,
+    mapping: Arc<SchemaMapping>,
+    selection: Option<RowSelection>,
+    batch_size: usize,
+    io: Arc<IoStats>,
+) -> Result<BatchStream> {
+    let spec = context.spec();
+    let meta = &unit.file.meta;
+    let size = u64::try_from(meta.file_size).map_err(|_| Error::corrupt(format!("has the size {}", meta.file_size)))?;
+    let file = spec.storage.file(&Location::parse(&unit.file.path)?, Some(size))?.with_stats(io);
+    let request = ReadRequest {
+        file,
+        format: FileFormat::of_file_name(&meta.file_name)?,
+        fields: mapping.read_fields().to_vec(),
+        range: unit.file.range.clone(),
+        selection,
+        batch_size,
+        orc_legacy_ltz: spec.orc_legacy_ltz,
+        footers: spec.footers.clone(),
+    };
+    let batches = file::open(request).await?;
+    Ok(batches.map(move |batch| mapping.apply(batch?)).boxed())
+}
+
+/// Brings the batches of one file to the scan's output.
+struct Output {
+    context: Arc<ScanContext>,
+    constants: Constants,
+}
+
+impl Output {
+    fn rows(&self, mapped: &RecordBatch) -> Result<RecordBatch> {
+        let rows = mapped.num_rows();
+        let column = |source: &ColumnSource| match *source {
+            ColumnSource::Partition(at) => self.constants.column(at, rows),
+            ColumnSource::File(at) => {
+                let column = mapped.columns().get(at).map(Arc::clone);
+                column.ok_or_else(|| Error::internal(format!("the mapped batch has no column {at}")))
+            }
+        };
+        let columns = self.context.sources().iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::clone(self.context.schema()), columns, &options)?)
+    }
+}
+
+/// The partition's values, each as a column of one row; longer columns of them are kept and sliced.
+struct Constants {
+    values: Vec<Mutex<ArrayRef>>,
+}
+
+impl Constants {
+    fn new(context: &ScanContext, partition: &[u8]) -> Result<Self> {
+        let fields = &context.spec().partition_fields;
+        let wanted = context.sources().iter().any(|s| matches!(s, ColumnSource::Partition(_)));
+        if !wanted {
+            return Ok(Self { values: vec![] });
+        }
+        let row = BinaryRow::from_serialized(partition)?;
+        let types: Vec<_> = fields.iter().map(|f| f.data_type.clone()).collect();
+        let datums = row.decode(&types)?;
+        let column = |(field, datum)| datums_to_array(field, std::slice::from_ref(datum)).map(Mutex::new);
+        Ok(Self { values: types.iter().zip(&datums).map(column).collect::<Result<_>>()? })
+    }
+
+    fn column(&self, at: usize, rows: usize) -> Result<ArrayRef> {
+        let value = self.values.get(at).ok_or_else(|| Error::internal(format!("no partition value {at}")))?;
+        let mut value = value.lock().unwrap_or_else(PoisonError::into_inner);
+        if value.len() < rows {
+            *value = take(&*value, &UInt32Array::from(vec![0; rows]), None)?;
+        }
+        Ok(value.slice(0, rows))
+    }
+}

@@ -1,0 +1,250 @@
+//! [`PaimonScanExec`]: the leaf of a physical plan that reads a Paimon table.
+//!
+//! In: splits and the columns wanted of them. Out: one stream per output partition; each reads files of its own. The
+//! partitioning is always unknown: DataFusion's hash partitioning is not Paimon's buckets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ColumnStatistics, Statistics};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::execution::TaskContext;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType};
+use datafusion::physical_plan::expressions::Column;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
+};
+
+use super::assign::{ScanUnit, assign, units};
+use super::context::{ScanContext, ScanSpec};
+use super::metrics::ScanMetrics;
+use super::split_stream::SplitStream;
+use crate::error::{Error, Result};
+use crate::split::DataSplit;
+
+/// What a scan is of, as `EXPLAIN` shows it.
+#[derive(Debug, Clone, Default)]
+pub struct ScanLabel {
+    /// The table's name.
+    pub table: String,
+    /// The snapshot; `None` for a table without one.
+    pub snapshot_id: Option<i64>,
+    /// What planning kept of what it saw, one `name=kept/seen` per step.
+    pub pruning: Vec<String>,
+}
+
+/// Reads the splits of a table.
+#[derive(Debug, Clone)]
+pub struct PaimonScanExec {
+    label: Arc<ScanLabel>,
+    splits: Arc<[DataSplit]>,
+    /// Positions in the table's columns.
+    projection: Vec<usize>,
+    context: Arc<ScanContext>,
+    partitions: Arc<[Vec<ScanUnit>]>,
+    fetch: Option<usize>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl PaimonScanExec {
+    /// A scan of `splits` in at most `target_partitions` output partitions.
+    pub fn new(
+        label: ScanLabel,
+        spec: Arc<ScanSpec>,
+        splits: Vec<DataSplit>,
+        projection: Vec<usize>,
+        fetch: Option<usize>,
+        target_partitions: usize,
+    ) -> Result<Self> {
+        let context = Arc::new(ScanContext::new(spec, &projection)?);
+        let partitions: Arc<[Vec<ScanUnit>]> = assign(&units(&splits), target_partitions).into();
+        let properties = properties(&context, partitions.len());
+        let (label, splits) = (Arc::new(label), splits.into());
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics })
+    }
+
+    /// The splits that are read.
+    pub fn splits(&self) -> &[DataSplit] {
+        &self.splits
+    }
+
+    /// The same scan of other columns, given as positions in this scan's output.
+    fn with_projection(&self, columns: &[usize]) -> Result<Self> {
+        let of = |at: &usize| self.projection.get(*at).copied().ok_or_else(|| Error::internal("no such column"));
+        let projection = columns.iter().map(of).collect::<Result<Vec<_>>>()?;
+        let context = Arc::new(ScanContext::new(Arc::clone(self.context.spec()), &projection)?);
+        let properties = properties(&context, self.partitions.len());
+        Ok(Self { projection, context, properties, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() })
+    }
+
+    /// How many rows an output partition gives (`None`: all of them); exact where every file is read whole.
+    fn rows(&self, partition: Option<usize>) -> Precision<usize> {
+        match (partition, self.fetch) {
+            (Some(at), _) => self.partitions.get(at).map_or(Precision::Absent, |units| self.rows_of(units)),
+            (None, None) => self.rows_of(&units(&self.splits)),
+            (None, Some(_)) => {
+                let rows = self.partitions.iter().map(|units| self.rows_of(units));
+                rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
+            }
+        }
+    }
+
+    fn rows_of(&self, units: &[ScanUnit]) -> Precision<usize> {
+        let rows = units.iter().map(ScanUnit::rows).reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0));
+        match self.fetch {
+            // At most the limit, yet perhaps less where the rows are not certain.
+            Some(fetch) => rows.map(|rows| rows.min(fetch)),
+            None => rows,
+        }
+    }
+
+    fn files(&self) -> usize {
+        self.splits.iter().map(|s| s.all_files().count()).sum()
+    }
+
+    fn table_partitions(&self) -> usize {
+        self.splits.iter().map(|s| &s.partition).collect::<std::collections::HashSet<_>>().len()
+    }
+
+    fn columns(&self) -> String {
+        self.context.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+fn properties(context: &ScanContext, partitions: usize) -> Arc<PlanProperties> {
+    let equivalence = EquivalenceProperties::new(Arc::clone(context.schema()));
+    let partitioning = Partitioning::UnknownPartitioning(partitions);
+    let properties = PlanProperties::new(equivalence, partitioning, EmissionType::Incremental, Boundedness::Bounded);
+    Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative))
+}
+
+impl DisplayAs for PaimonScanExec {
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let snapshot = self.label.snapshot_id.map_or("none".to_owned(), |id| id.to_string());
+        let (files, partitions) = (self.files(), self.table_partitions());
+        if matches!(t, DisplayFormatType::TreeRender) {
+            writeln!(f, "table={}", self.label.table)?;
+            writeln!(f, "snapshot={snapshot}")?;
+            writeln!(f, "files={files}")?;
+            return writeln!(f, "partitions={partitions}");
+        }
+        write!(f, "PaimonScanExec: table={}, snapshot={snapshot}, files={files}, ", self.label.table)?;
+        write!(f, "partitions={partitions}, output_partitions={}, ", self.partitions.len())?;
+        write!(f, "projection=[{}]", self.columns())?;
+        for step in &self.label.pruning {
+            write!(f, ", {step}")?;
+        }
+        self.fetch.map_or(Ok(()), |fetch| write!(f, ", limit={fetch}"))
+    }
+}
+
+impl ExecutionPlan for PaimonScanExec {
+    fn name(&self) -> &str {
+        "PaimonScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DataFusionResult<TreeNodeRecursion>,
+    ) -> DataFusionResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn repartitioned(
+        &self,
+        target_partitions: usize,
+        _: &ConfigOptions,
+    ) -> DataFusionResult<Option<Arc<dyn ExecutionPlan>>> {
+        let partitions: Arc<[Vec<ScanUnit>]> = assign(&units(&self.splits), target_partitions).into();
+        if partitions.len() == self.partitions.len() {
+            return Ok(None);
+        }
+        let properties = properties(&self.context, partitions.len());
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(Some(Arc::new(Self { partitions, properties, metrics, ..self.clone() })))
+    }
+
+    fn execute(&self, partition: usize, task: Arc<TaskContext>) -> DataFusionResult<SendableRecordBatchStream> {
+        let units = self.partitions.get(partition).cloned();
+        let units = units.ok_or_else(|| Error::internal(format!("there is no output partition {partition}")))?;
+        let metrics = ScanMetrics::new(&self.metrics, partition);
+        let batch_size = task.session_config().batch_size();
+        let stream = SplitStream::new(Arc::clone(&self.context), units, batch_size, self.fetch, metrics);
+        Ok(Box::pin(cooperative(stream)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> DataFusionResult<Arc<Statistics>> {
+        let columns = self.context.schema().fields().len();
+        let bytes =
+            self.splits.iter().flat_map(DataSplit::all_files).map(|f| usize::try_from(f.meta.file_size).unwrap_or(0));
+        Ok(Arc::new(Statistics {
+            num_rows: self.rows(args.partition()),
+            total_byte_size: Precision::Inexact(bytes.sum()),
+            column_statistics: vec![ColumnStatistics::new_unknown(); columns],
+        }))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        false
+    }
+
+    fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        Some(Arc::new(Self { fetch, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.fetch
+    }
+
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> DataFusionResult<Option<Arc<dyn ExecutionPlan>>> {
+        let mut columns = vec![];
+        for expr in projection.expr() {
+            match expr.expr.downcast_ref::<Column>() {
+                Some(column) if column.name() == expr.alias => columns.push(column.index()),
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some(Arc::new(self.with_projection(&columns)?)))
+    }
+}

@@ -1,0 +1,135 @@
+//! The stream of one output partition: its units one after the other, the next one opened while one is read.
+//!
+//! In: the units that [`assign`](super::assign) gave this output partition. Out: batches, at most `fetch` rows.
+//! Dropping the stream aborts what is under way.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::physical_plan::RecordBatchStream;
+use futures::{FutureExt, Stream, StreamExt};
+
+use super::assign::ScanUnit;
+use super::context::ScanContext;
+use super::metrics::ScanMetrics;
+use super::raw_read;
+use crate::error::{Error, Result};
+use crate::file::BatchStream;
+
+/// The batches of one output partition.
+pub struct SplitStream {
+    context: Arc<ScanContext>,
+    batch_size: usize,
+    metrics: ScanMetrics,
+    waiting: VecDeque<ScanUnit>,
+    opening: Option<Opening>,
+    current: Option<BatchStream>,
+    /// Rows that may still be given out.
+    rows_left: usize,
+}
+
+/// A unit that is being opened on a task of its own.
+struct Opening {
+    task: SpawnedTask<Result<BatchStream>>,
+    since: Instant,
+}
+
+impl SplitStream {
+    /// A stream over `units` that ends after `fetch` rows.
+    pub fn new(
+        context: Arc<ScanContext>,
+        units: Vec<ScanUnit>,
+        batch_size: usize,
+        fetch: Option<usize>,
+        metrics: ScanMetrics,
+    ) -> Self {
+        let rows_left = fetch.unwrap_or(usize::MAX);
+        Self { context, batch_size, metrics, waiting: units.into(), opening: None, current: None, rows_left }
+    }
+
+    /// Begins to open the next unit unless one is being opened.
+    fn open_next(&mut self) {
+        if self.opening.is_some() {
+            return;
+        }
+        if let Some(unit) = self.waiting.pop_front() {
+            self.metrics.files_opened.add(1);
+            let batch_size = self.batch_size.min(self.rows_left).max(1);
+            let open = raw_read::open(Arc::clone(&self.context), unit, batch_size, self.metrics.io());
+            self.opening = Some(Opening { task: SpawnedTask::spawn(open), since: Instant::now() });
+        }
+    }
+
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
+        while self.rows_left > 0 {
+            if let Some(current) = &mut self.current {
+                let timer = self.metrics.time_decoding.timer();
+                let polled = current.poll_next_unpin(cx);
+                timer.done();
+                match ready!(polled) {
+                    Some(Ok(batch)) if batch.num_rows() == 0 => continue,
+                    Some(batch) => return Poll::Ready(Some(batch.map(|b| self.within_fetch(b)))),
+                    None => self.current = None,
+                }
+            }
+            self.open_next();
+            let Some(opening) = &mut self.opening else { return Poll::Ready(None) };
+            let opened = ready!(opening.task.poll_unpin(cx));
+            self.metrics.time_opening.add_elapsed(opening.since);
+            self.opening = None;
+            let opened = opened.unwrap_or_else(|e| Err(Error::internal("opening a file was aborted").caused_by(e)));
+            match opened {
+                Ok(stream) => self.current = Some(stream),
+                Err(e) => return Poll::Ready(Some(Err(e))),
+            }
+            // A query with a limit may well not need the next file.
+            if self.rows_left == usize::MAX {
+                self.open_next();
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    fn within_fetch(&mut self, batch: RecordBatch) -> RecordBatch {
+        if self.rows_left == usize::MAX {
+            return batch;
+        }
+        let rows = batch.num_rows().min(self.rows_left);
+        self.rows_left -= rows;
+        if rows == batch.num_rows() { batch } else { batch.slice(0, rows) }
+    }
+
+    /// After an error nothing more is read.
+    fn stop(&mut self) {
+        (self.rows_left, self.current, self.opening) = (0, None, None);
+        self.waiting.clear();
+    }
+}
+
+impl Stream for SplitStream {
+    type Item = DataFusionResult<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let timer = self.metrics.baseline.elapsed_compute().clone();
+        let timer = timer.timer();
+        let polled = self.poll_batch(cx);
+        timer.done();
+        if let Poll::Ready(Some(Err(_))) = &polled {
+            self.stop();
+        }
+        self.metrics.baseline.record_poll(polled.map(|item| item.map(|batch| batch.map_err(Into::into))))
+    }
+}
+
+impl RecordBatchStream for SplitStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.context.schema())
+    }
+}

@@ -1,0 +1,200 @@
+//! From a snapshot to splits: [`plan_scan`].
+//!
+//! In: what a read sees of a table. Out: a [`ScanPlan`]. The steps, in order:
+//!
+//! ```text
+//! manifest lists ─► manifests ─► live entries ─► visible entries ─► splits
+//!      index manifest ─► deletion vectors ────────────────────────────┘
+//! ```
+//!
+//! Table option `scan.fallback-branch` adds the splits of another branch for the partitions that this one lacks.
+//! Java: `AbstractFileStoreScan`, `SnapshotReaderImpl`, `FallbackReadFileStoreTable`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use chrono_tz::Tz;
+use futures::future::try_join_all;
+
+use super::deletion_files::DeletionFiles;
+use super::live_entries::live_entries;
+use super::manifests::ManifestReader;
+use super::paths::DataPaths;
+use super::snapshot::SnapshotManager;
+use super::splits::{SplitMaker, SplitSizes};
+use super::supported::check_supported;
+use super::time_travel::{ReadVersion, ScanKind, resolve};
+use crate::error::{Error, Result};
+use crate::options::TableOptions;
+use crate::options::enums::MergeEngine;
+use crate::spec::layout::POSTPONE_BUCKET;
+use crate::spec::manifest_entry::ManifestEntry;
+use crate::spec::snapshot::Snapshot;
+use crate::spec::table_schema::TableSchema;
+use crate::split::DataSplit;
+
+/// What is to be planned.
+#[derive(Debug, Clone, Copy)]
+pub struct ScanRequest<'a> {
+    /// The table's branch.
+    pub manager: &'a SnapshotManager,
+    /// The snapshot and schema that the read sees.
+    pub version: &'a ReadVersion,
+    /// The options of the read.
+    pub options: &'a TableOptions,
+    /// The session's zone.
+    pub zone: Tz,
+    /// How many rows are enough.
+    pub limit: Option<usize>,
+}
+
+/// What a scan reads.
+#[derive(Debug, Default)]
+pub struct ScanPlan {
+    /// The snapshot, where there is one.
+    pub snapshot_id: Option<i64>,
+    /// The files.
+    pub splits: Vec<DataSplit>,
+    /// The schemas of the branches that splits are of, the table's own first.
+    pub branches: Vec<PlannedBranch>,
+}
+
+/// The schemas of a branch that splits come from.
+#[derive(Debug)]
+pub struct PlannedBranch {
+    /// Its name, unless it is the branch that is read.
+    pub name: Option<Arc<str>>,
+    /// Its schema.
+    pub schema: Arc<TableSchema>,
+    /// Its options.
+    pub options: TableOptions,
+    /// The schemas of its files by their ids.
+    pub file_schemas: HashMap<i64, Arc<TableSchema>>,
+}
+
+/// Plans a read.
+pub async fn plan_scan(request: ScanRequest<'_>) -> Result<ScanPlan> {
+    let snapshot_id = request.version.snapshot.as_ref().map(|s| s.id);
+    let (mut splits, own) = plan_branch(request, None).await?;
+    let mut branches = vec![own];
+    if let Some(fallback) = &request.options.scan_fallback_branch {
+        let (more, branch) = plan_fallback(request, fallback).await?;
+        let partitions: HashSet<_> = splits.iter().map(|s| Arc::clone(&s.partition)).collect();
+        splits.extend(more.into_iter().filter(|s| !partitions.contains(&s.partition)));
+        branches.push(branch);
+    }
+    if let Some(limit) = request.limit {
+        truncate(&mut splits, limit);
+    }
+    Ok(ScanPlan { snapshot_id, splits, branches })
+}
+
+/// Plans another branch with the options of its own; options that choose a snapshot speak of the first branch only.
+async fn plan_fallback(request: ScanRequest<'_>, branch: &str) -> Result<(Vec<DataSplit>, PlannedBranch)> {
+    if request.version.schema.partition_keys.is_empty() {
+        return Err(Error::invalid_option("'scan.fallback-branch' needs a partitioned table"));
+    }
+    let manager = request.manager.with_branch(branch)?;
+    manager.check_branch().await?;
+    let schema = manager.latest_schema().await?;
+    let options = TableOptions::effective(&schema.options, &Default::default())?;
+    let version = resolve(&options, &manager, request.zone).await?;
+    let request = ScanRequest { manager: &manager, version: &version, options: &options, ..request };
+    plan_branch(request, Some(branch.into())).await
+}
+
+async fn plan_branch(request: ScanRequest<'_>, name: Option<Arc<str>>) -> Result<(Vec<DataSplit>, PlannedBranch)> {
+    let ScanRequest { manager, version, options, .. } = request;
+    check_supported(&version.schema, options)?;
+    let splits = match (&version.kind, &version.snapshot) {
+        (ScanKind::All, None) => vec![],
+        (ScanKind::All, Some(snapshot)) => snapshot_splits(request, name.clone(), snapshot).await?,
+        (ScanKind::Delta, _) => {
+            return Err(Error::unsupported("reads of one commit's changes (scan.mode latest-delta)"));
+        }
+        (ScanKind::Incremental(_), _) => return Err(Error::unsupported("incremental reads (incremental-between)")),
+    };
+    let ids: HashSet<i64> = splits.iter().flat_map(DataSplit::all_files).map(|f| f.meta.schema_id).collect();
+    let schemas = ids.into_iter().map(|id| async move { Ok::<_, Error>((id, manager.schema(id).await?)) });
+    let file_schemas = try_join_all(schemas).await?.into_iter().collect();
+    let schema = Arc::clone(&version.schema);
+    Ok((splits, PlannedBranch { name, schema, options: options.clone(), file_schemas }))
+}
+
+async fn snapshot_splits(
+    request: ScanRequest<'_>,
+    branch: Option<Arc<str>>,
+    snapshot: &Snapshot,
+) -> Result<Vec<DataSplit>> {
+    let ScanRequest { manager, version, options, .. } = request;
+    let reader = ManifestReader::new(manager.storage().clone(), manager.table().clone());
+    let entries = async { reader.entries(&reader.of_snapshot(snapshot).await?).await };
+    let (entries, index_files) = futures::try_join!(entries, reader.index_files(snapshot))?;
+    let mut live = live_entries(entries);
+    let visible = Visible::new(&version.schema, options, version.file_creation_time_millis);
+    live.retain(|e| visible.shows(e));
+
+    let schema = &version.schema;
+    let root = manager.table().to_string();
+    let mut paths = DataPaths::new(root.clone(), schema.partition_fields(), options, request.zone);
+    let mut bucket_path = |partition: &[u8], bucket: i32| paths.bucket(partition, bucket);
+    let in_data_folders = options.index_file_in_data_file_dir;
+    let bucket_path: Option<&mut dyn FnMut(&[u8], i32) -> Result<String>> =
+        if in_data_folders { Some(&mut bucket_path) } else { None };
+    let deletions = DeletionFiles::new(index_files, &root, bucket_path)?;
+    let key_types: Vec<_> = match schema.primary_keys.is_empty() {
+        true => vec![],
+        false => schema.trimmed_primary_key_fields().into_iter().map(|f| f.data_type).collect(),
+    };
+    let mut maker = SplitMaker {
+        snapshot_id: snapshot.id,
+        branch,
+        sizes: SplitSizes {
+            target_bytes: options.source_split_target_size.bytes,
+            open_cost_bytes: options.source_split_open_file_cost.bytes,
+        },
+        paths: &mut paths,
+        deletions: &deletions,
+        key_types: &key_types,
+        deletions_cover_versions: options.deletion_vectors_enabled || options.merge_engine == MergeEngine::FirstRow,
+    };
+    maker.splits(live)
+}
+
+/// Which live files a batch read shows.
+struct Visible {
+    min_level: i32,
+    min_creation_time_millis: Option<i64>,
+}
+
+impl Visible {
+    /// Level 0 waits for compaction where deletion vectors or the first row of a key are only known after it.
+    fn new(schema: &TableSchema, options: &TableOptions, min_creation_time_millis: Option<i64>) -> Self {
+        let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
+        let hidden = !schema.primary_keys.is_empty() && (vectors || options.merge_engine == MergeEngine::FirstRow);
+        Self { min_level: i32::from(hidden), min_creation_time_millis }
+    }
+
+    fn shows(&self, entry: &ManifestEntry) -> bool {
+        let since = self.min_creation_time_millis;
+        entry.bucket != POSTPONE_BUCKET
+            && entry.file.level >= self.min_level
+            && since.is_none_or(|since| entry.file.creation_time_millis.is_some_and(|at| at >= since))
+    }
+}
+
+/// Drops the files that are not needed for `limit` rows: those behind files that surely have as many.
+fn truncate(splits: &mut Vec<DataSplit>, limit: usize) {
+    let mut rows = 0;
+    splits.retain_mut(|split| {
+        split.files.retain(|file| {
+            let needed = rows < limit;
+            if file.deletion.is_none() && needed {
+                rows += usize::try_from(file.meta.row_count).unwrap_or(0);
+            }
+            needed
+        });
+        split.sections.retain(|_| rows < limit);
+        !(split.files.is_empty() && split.sections.is_empty())
+    });
+}

@@ -1,0 +1,187 @@
+//! [`PaimonTableProvider`]: a Paimon table as a DataFusion table.
+//!
+//! In: where the table lies, a branch, dynamic options. Out: its schema, and for each query a physical plan. The schema
+//! is that of the moment of opening; the snapshot is looked up anew by every scan, unless the options name one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use chrono_tz::Tz;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Constraint, Constraints};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::session;
+use crate::error::{Error, Result};
+use crate::exec::merge::section::MergeSpec;
+use crate::exec::merge::survivors::Keep;
+use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
+use crate::file::FooterCache;
+use crate::options::TableOptions;
+use crate::options::enums::{MergeEngine, SortOrder};
+use crate::plan::scan_plan::{PlannedBranch, ScanPlan, ScanRequest, plan_scan};
+use crate::plan::snapshot::SnapshotManager;
+use crate::plan::time_travel::{ReadVersion, resolve};
+use crate::spec::arrow_type::arrow_schema;
+use crate::spec::layout::MAIN_BRANCH;
+use crate::spec::table_schema::TableSchema;
+use crate::storage::{Location, Storage};
+
+/// A Paimon table in DataFusion.
+#[derive(Debug)]
+pub struct PaimonTableProvider {
+    name: String,
+    manager: Arc<SnapshotManager>,
+    /// The options of the read that the table does not store itself.
+    dynamic_options: BTreeMap<String, String>,
+    table_schema: Arc<TableSchema>,
+    schema: SchemaRef,
+    constraints: Constraints,
+}
+
+impl PaimonTableProvider {
+    /// Opens the table at `location`. `options` are dynamic options, with Paimon's keys, that overlay the table's own;
+    /// `branch` is a branch other than the main one; `zone` is the session's, for times in options.
+    pub async fn open(
+        storage: &Storage,
+        location: &Location,
+        branch: Option<&str>,
+        options: BTreeMap<String, String>,
+        zone: Tz,
+    ) -> Result<Self> {
+        let branch = branch.or(options.get("branch").map(String::as_str)).unwrap_or(MAIN_BRANCH);
+        let manager = SnapshotManager::new(storage.clone(), location.clone(), branch)?;
+        Self::resolve(location.name().to_owned(), Arc::new(manager), options, zone).await
+    }
+
+    /// The same table with further dynamic options.
+    pub async fn with_options(&self, options: BTreeMap<String, String>, zone: Tz) -> Result<Self> {
+        let mut all = self.dynamic_options.clone();
+        all.extend(options);
+        Self::resolve(self.name.clone(), Arc::clone(&self.manager), all, zone).await
+    }
+
+    async fn resolve(
+        name: String,
+        manager: Arc<SnapshotManager>,
+        dynamic_options: BTreeMap<String, String>,
+        zone: Tz,
+    ) -> Result<Self> {
+        manager.check_branch().await?;
+        let latest = manager.latest_schema().await?;
+        let options = TableOptions::effective(&latest.options, &dynamic_options)?;
+        let version = resolve(&options, &manager, zone).await?;
+        let table_schema = Arc::clone(&version.schema);
+        let schema = arrow_schema(&table_schema.fields);
+        let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
+        let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
+        let constraints = Constraints::new_unverified(constraints);
+        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints })
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The table's schema, as Paimon has it.
+    pub fn table_schema(&self) -> &Arc<TableSchema> {
+        &self.table_schema
+    }
+
+    /// Plans a read of the snapshot that is the right one now.
+    async fn plan(&self, zone: Tz, limit: Option<usize>) -> Result<ScanPlan> {
+        let latest = self.manager.latest_schema().await?;
+        let options = TableOptions::effective(&latest.options, &self.dynamic_options)?;
+        let version = resolve(&options, &self.manager, zone).await?;
+        // The query was planned with the schema of this provider.
+        let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
+        let request = ScanRequest { manager: &self.manager, version: &version, options: &options, zone, limit };
+        plan_scan(request).await
+    }
+
+    fn spec(&self, plan: &ScanPlan, state: &dyn Session, zone: Tz) -> Result<ScanSpec> {
+        let own = plan.branches.first().ok_or_else(|| Error::internal("a plan without a branch"))?;
+        let source = |b: &PlannedBranch| Ok((b.name.clone(), source_schemas(plan, b)?));
+        Ok(ScanSpec {
+            storage: self.manager.storage().clone(),
+            footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
+            fields: self.table_schema.fields.clone(),
+            partition_fields: self.table_schema.partition_fields(),
+            sources: plan.branches.iter().map(source).collect::<Result<HashMap<_, _>>>()?,
+            zone,
+            orc_legacy_ltz: own.options.orc_timestamp_ltz_legacy_type,
+        })
+    }
+
+    async fn scan_exec(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        limit: Option<usize>,
+    ) -> Result<PaimonScanExec> {
+        let zone = session::zone(state.config_options())?;
+        let plan = self.plan(zone, limit).await?;
+        let spec = Arc::new(self.spec(&plan, state, zone)?);
+        let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning: vec![] };
+        let projection = projection.cloned().unwrap_or_else(|| (0..self.table_schema.fields.len()).collect());
+        let partitions = state.config_options().execution.target_partitions;
+        PaimonScanExec::new(label, spec, plan.splits, projection, limit, partitions)
+    }
+}
+
+/// What reading needs to know of a branch.
+fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchemas> {
+    let merges = plan.splits.iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
+    let merge = if merges { Some(Arc::new(merge_spec(&branch.schema, &branch.options)?)) } else { None };
+    Ok(SourceSchemas { fields: branch.schema.fields.clone(), by_id: branch.file_schemas.clone(), merge })
+}
+
+/// How versions of a key are merged.
+fn merge_spec(schema: &TableSchema, options: &TableOptions) -> Result<MergeSpec> {
+    let ignore_delete = options.ignore_delete;
+    let keep = match options.merge_engine {
+        MergeEngine::Deduplicate => Keep::Newest { ignore_delete },
+        MergeEngine::FirstRow => Keep::Oldest { ignore_delete },
+        other => return Err(Error::unsupported(format!("merging by merge-engine '{}'", other.as_str()))),
+    };
+    let sequence = options.sequence_field.iter().flatten().map(|name| {
+        let field = schema.field(name).cloned();
+        field.ok_or_else(|| Error::invalid_option(format!("sequence.field: there is no column '{name}'")))
+    });
+    Ok(MergeSpec {
+        key_fields: schema.trimmed_primary_key_fields(),
+        sequence_fields: sequence.collect::<Result<_>>()?,
+        sequence_descending: options.sequence_field_sort_order == SortOrder::Descending,
+        keep,
+    })
+}
+
+#[async_trait]
+impl TableProvider for PaimonTableProvider {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        Ok(Arc::new(self.scan_exec(state, projection, limit).await?))
+    }
+}
