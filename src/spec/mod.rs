@@ -19,6 +19,7 @@ pub mod java_text;
 pub mod layout;
 pub mod manifest_entry;
 pub mod manifest_list;
+pub mod partition_match;
 pub mod partition_path;
 pub mod row_kind;
 pub mod simple_stats;
