@@ -20,6 +20,7 @@ pub mod json;
 pub mod layout;
 pub mod manifest_entry;
 pub mod manifest_list;
+pub mod partition_match;
 pub mod partition_path;
 pub mod row_kind;
 pub mod simple_stats;

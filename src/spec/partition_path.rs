@@ -2,7 +2,7 @@
 //!
 //! In: the partition columns and their values. Out: the folder as Java spells it, by table options
 //! `partition.legacy-name` (default true) and `partition.default-name`. Values are never read back from a folder; the
-//! other way round, [`unescape`] and [`value_text`] tell whether a folder found by listing is that of some values.
+//! other way round, `partition_match` tells whether a folder found by listing is that of some value.
 //! Java: `InternalRowPartitionComputer`, `PartitionPathUtils`.
 
 use chrono::{DateTime, Offset, TimeZone};
@@ -91,7 +91,7 @@ fn local(millis: i64, zone: Tz) -> Result<i64> {
 }
 
 /// Java's `Character.isWhitespace` knows the separators of ASCII, but no spaces that do not break lines.
-fn is_blank(text: &str) -> bool {
+pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(|c| match c {
         '\u{1c}'..='\u{1f}' => true,
         '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}' => false,

@@ -108,8 +108,7 @@ impl Decoder {
                 Datum::Decimal { unscaled: unscaled(section, at, *precision)?, precision: *precision, scale: *scale }
             }
             TypeKind::Char(_) | TypeKind::VarChar(_) => {
-                let bytes = self.copy(section.text(at)?)?;
-                let text = String::from_utf8(bytes);
+                let text = String::from_utf8(self.copy(section.text(at)?)?);
                 Datum::String(text.map_err(|e| Error::corrupt("text inside a row is not UTF-8").caused_by(e))?)
             }
             TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob => {

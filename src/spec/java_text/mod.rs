@@ -1,62 +1,72 @@
 //! Text as Java prints values: floating point numbers, decimals, dates and times.
 //!
-//! In: a value. Out: what `Double.toString` (of Java 19 and later: the shortest digits that read back as the same
-//! number), `BigDecimal.toPlainString`, `LocalDateTime.toString` and Paimon's own date formats give. Names of
-//! partition folders and casts to text are made of it.
+//! In: a value. Out: what `Double.toString`, `BigDecimal.toPlainString`, `LocalDateTime.toString` and Paimon's own date
+//! formats give. Names of partition folders and casts to text are made of it. Floating point numbers are printed as
+//! Java up to 18 does it, the reference's; Java 19 and later print fewer digits of some ([`shortest_double`]).
+
+mod digits;
 
 use std::fmt::{LowerExp, Write};
 
-/// `Float.toString`.
+use digits::{Binary, Digits};
+
+/// `Float.toString` up to Java 18.
 pub fn float_to_string(value: f32) -> String {
-    if value.is_finite() { floating(value) } else { special(f64::from(value)) }
+    special(value.into()).unwrap_or_else(|| floating(value.is_sign_negative(), &Binary::from(value).digits()))
 }
 
-/// `Double.toString`.
+/// `Double.toString` up to Java 18.
 pub fn double_to_string(value: f64) -> String {
-    if value.is_finite() { floating(value) } else { special(value) }
+    special(value).unwrap_or_else(|| floating(value.is_sign_negative(), &Binary::from(value).digits()))
 }
 
-fn special(value: f64) -> String {
-    let text = if value.is_nan() {
-        "NaN"
-    } else if value > 0.0 {
-        "Infinity"
-    } else {
-        "-Infinity"
+/// `Float.toString` of Java 19 and later.
+pub fn shortest_float(value: f32) -> String {
+    special(value.into()).unwrap_or_else(|| floating(value.is_sign_negative(), &shortest(&value.abs())))
+}
+
+/// `Double.toString` of Java 19 and later.
+pub fn shortest_double(value: f64) -> String {
+    special(value).unwrap_or_else(|| floating(value.is_sign_negative(), &shortest(&value.abs())))
+}
+
+fn special(value: f64) -> Option<String> {
+    let text = match value {
+        v if v.is_nan() => "NaN",
+        f64::INFINITY => "Infinity",
+        f64::NEG_INFINITY => "-Infinity",
+        0.0 if value.is_sign_negative() => "-0.0",
+        0.0 => "0.0",
+        _ => return None,
     };
-    text.to_owned()
+    Some(text.to_owned())
 }
 
 /// Plain notation from 10^-3 up to 10^7, else one digit, a point, and an exponent.
-fn floating<F: LowerExp>(value: F) -> String {
-    let (sign, digits, exponent) = shortest(&value);
+fn floating(negative: bool, number: &Digits) -> String {
+    let digits: String = number.digits.iter().map(|d| char::from(b'0' + d)).collect();
     let mut out = String::with_capacity(26);
-    out.push_str(sign);
-    if digits == "0" {
-        out.push_str("0.0");
-    } else if (-3..7).contains(&exponent) {
-        plain(&mut out, &digits, exponent);
+    out.push_str(if negative { "-" } else { "" });
+    if (-3..7).contains(&number.exponent) {
+        plain(&mut out, &digits, number.exponent);
     } else {
-        let (first, rest) = digits.split_at(1);
+        let (first, rest) = digits.split_at_checked(1).unwrap_or_default();
         let rest = if rest.is_empty() { "0" } else { rest };
-        let _ = write!(out, "{first}.{rest}E{exponent}");
+        let _ = write!(out, "{first}.{rest}E{}", number.exponent);
     }
     out
 }
 
-/// Sign, decimal digits without point and trailing zeros, and the exponent of the first digit.
-fn shortest<F: LowerExp>(value: &F) -> (&'static str, String, i32) {
+/// The fewest digits that read back as the number.
+fn shortest<F: LowerExp>(value: &F) -> Digits {
     let mut text = format!("{value:e}");
     if !text.contains('.') {
         // Java takes the nearest number of two digits where one digit would do: 4.9E-324, not 5.0E-324.
         text = format!("{value:.1e}");
     }
-    let (sign, text) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
-    let digits = mantissa.replace('.', "");
-    let trimmed = digits.trim_end_matches('0');
-    let digits = if trimmed.is_empty() { "0" } else { trimmed };
-    (sign, digits.to_owned(), exponent.parse().unwrap_or(0))
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = mantissa.trim_end_matches('0').bytes().filter(u8::is_ascii_digit).map(|d| d - b'0').collect();
+    Digits { digits, exponent: exponent.parse().unwrap_or(0) }
 }
 
 fn plain(out: &mut String, digits: &str, exponent: i32) {
@@ -65,20 +75,12 @@ fn plain(out: &mut String, digits: &str, exponent: i32) {
         let _ = write!(out, "0.{:0<zeros$}{digits}", "");
         return;
     };
-    match digits.split_at_checked(point) {
-        Some(("", fraction)) => {
-            let _ = write!(out, "0.{fraction}");
-        }
-        Some((whole, "")) => {
-            let _ = write!(out, "{whole}.0");
-        }
-        Some((whole, fraction)) => {
-            let _ = write!(out, "{whole}.{fraction}");
-        }
-        None => {
-            let _ = write!(out, "{digits:0<point$}.0");
-        }
-    }
+    let _ = match digits.split_at_checked(point) {
+        Some(("", fraction)) => write!(out, "0.{fraction}"),
+        Some((whole, "")) => write!(out, "{whole}.0"),
+        Some((whole, fraction)) => write!(out, "{whole}.{fraction}"),
+        None => write!(out, "{digits:0<point$}.0"),
+    };
 }
 
 /// `BigDecimal.toPlainString`: all digits of the scale.
@@ -177,44 +179,51 @@ mod tests {
 
     use super::*;
 
+    /// Numbers, and how Java up to 18 and Java from 19 on print them.
+    const DOUBLES: &[(f64, &str, &str)] = &[
+        (0.0, "0.0", "0.0"),
+        (-0.0, "-0.0", "-0.0"),
+        (1.0, "1.0", "1.0"),
+        (-1.5, "-1.5", "-1.5"),
+        (100.0, "100.0", "100.0"),
+        (1_234_567.125, "1234567.125", "1234567.125"),
+        (9_999_999.0, "9999999.0", "9999999.0"),
+        (1e7, "1.0E7", "1.0E7"),
+        (12_345_678.9, "1.23456789E7", "1.23456789E7"),
+        (1e10, "1.0E10", "1.0E10"),
+        (0.1, "0.1", "0.1"),
+        (0.012, "0.012", "0.012"),
+        (1e-3, "0.001", "0.001"),
+        (2e-3, "0.002", "0.002"),
+        (9.999e-4, "9.999E-4", "9.999E-4"),
+        (1e-5, "1.0E-5", "1.0E-5"),
+        (1e23, "9.999999999999999E22", "1.0E23"),
+        (-167_507_382_944_086_336.0, "-1.67507382944086336E17", "-1.6750738294408634E17"),
+        (123_456_789_012_345_680.0, "1.2345678901234568E17", "1.2345678901234568E17"),
+        (f64::MIN_POSITIVE, "2.2250738585072014E-308", "2.2250738585072014E-308"),
+        (f64::MAX, "1.7976931348623157E308", "1.7976931348623157E308"),
+        (5e-324, "4.9E-324", "4.9E-324"),
+        (1e-323, "1.0E-323", "9.9E-324"),
+        (f64::NAN, "NaN", "NaN"),
+        (f64::INFINITY, "Infinity", "Infinity"),
+        (f64::NEG_INFINITY, "-Infinity", "-Infinity"),
+    ];
+
     #[test]
     fn floating_point_numbers_print_as_in_java() {
-        for (value, want) in [
-            (0.0, "0.0"),
-            (-0.0, "-0.0"),
-            (1.0, "1.0"),
-            (-1.5, "-1.5"),
-            (100.0, "100.0"),
-            (1_234_567.125, "1234567.125"),
-            (9_999_999.0, "9999999.0"),
-            (1e7, "1.0E7"),
-            (12_345_678.9, "1.23456789E7"),
-            (1e10, "1.0E10"),
-            (0.1, "0.1"),
-            (0.012, "0.012"),
-            (1e-3, "0.001"),
-            (9.999e-4, "9.999E-4"),
-            (1e-5, "1.0E-5"),
-            (1e23, "1.0E23"),
-            (2e23, "2.0E23"),
-            (f64::MIN_POSITIVE, "2.2250738585072014E-308"),
-            (f64::MAX, "1.7976931348623157E308"),
-            (5e-324, "4.9E-324"),
-            (1e-323, "9.9E-324"),
-            (f64::NAN, "NaN"),
-            (f64::INFINITY, "Infinity"),
-            (f64::NEG_INFINITY, "-Infinity"),
-        ] {
-            assert_eq!(double_to_string(value), want);
+        for (value, old, new) in DOUBLES {
+            assert_eq!((double_to_string(*value).as_str(), shortest_double(*value).as_str()), (*old, *new));
         }
-        for (value, want) in [
-            (1e10f32, "1.0E10"),
-            (123_456.7, "123456.7"),
-            (f32::MAX, "3.4028235E38"),
-            (f32::from_bits(1), "1.4E-45"),
-            (1.1, "1.1"),
+        for (value, old, new) in [
+            (1e10f32, "1.0E10", "1.0E10"),
+            (123_456.7, "123456.7", "123456.7"),
+            (2.088_601e9, "2.08860096E9", "2.088601E9"),
+            (-6.234_953e17, "-6.2349532E17", "-6.234953E17"),
+            (f32::MAX, "3.4028235E38", "3.4028235E38"),
+            (f32::from_bits(1), "1.4E-45", "1.4E-45"),
+            (1.1, "1.1", "1.1"),
         ] {
-            assert_eq!(float_to_string(value), want);
+            assert_eq!((float_to_string(value).as_str(), shortest_float(value).as_str()), (old, new));
         }
     }
 
@@ -260,11 +269,13 @@ mod tests {
         #[test]
         fn any_number_reads_back(bits in any::<u64>()) {
             let value = f64::from_bits(bits);
-            let back: f64 = double_to_string(value).parse().unwrap();
-            prop_assert!(back.to_bits() == bits || value.is_nan());
+            for text in [double_to_string(value), shortest_double(value)] {
+                prop_assert!(text.parse::<f64>().unwrap().to_bits() == bits || value.is_nan());
+            }
             let small = f32::from_bits(bits as u32);
-            let back: f32 = float_to_string(small).parse().unwrap();
-            prop_assert!(back.to_bits() == bits as u32 || small.is_nan());
+            for text in [float_to_string(small), shortest_float(small)] {
+                prop_assert!(text.parse::<f32>().unwrap().to_bits() == bits as u32 || small.is_nan());
+            }
         }
 
         #[test]
