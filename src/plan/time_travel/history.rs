@@ -106,7 +106,7 @@ impl<'a> History<'a> {
             let results = self.test(&probes, &passes).await?;
             let said = |wanted| probes.iter().zip(&results).filter(move |(_, r)| **r == Some(wanted)).map(|(i, _)| *i);
             let passing = said(true).next();
-            let failing = said(false).filter(|i| passing.is_none_or(|p| *i < p)).next_back();
+            let failing = said(false).rfind(|i| passing.is_none_or(|p| *i < p));
             if passing.is_none() && failing.is_none() {
                 // None of them says anything: go through the first ones one by one.
                 let end = low.saturating_add(PROBES);
