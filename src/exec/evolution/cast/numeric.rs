@@ -4,9 +4,10 @@
 //! becomes a decimal by its exact value, or a float by its Java text; half a unit is rounded away from zero, and what
 //! does not fit the precision is NULL.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Decimal128Array, PrimitiveArray};
 use arrow::datatypes::{Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
-use std::sync::Arc;
 
 use super::decimal::{DecimalText, Rescale, to_double};
 use super::not_canonical;

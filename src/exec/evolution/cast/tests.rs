@@ -13,6 +13,8 @@ use arrow::datatypes::{
     Time32MillisecondType,
 };
 
+use proptest::prelude::*;
+
 use super::moment::{Moment, Moments, in_unit_of, timestamps};
 use super::*;
 use crate::spec::arrow_type::column_type;
@@ -208,4 +210,72 @@ fn the_pairs_are_those_that_alter_table_allows() {
     let printable = |text: &str| is_castable(&kind(text), &TypeKind::string());
     assert!(printable("ARRAY<MAP<INT, ROW<a BYTES, b TIMESTAMP_LTZ(3)>>>"));
     assert!(!printable("ARRAY<MULTISET<INT>>") && !printable("ROW<a INT, b VARIANT>"));
+}
+
+/// Casts one value there and back again.
+fn round_trip(value: ArrayRef, from: &TypeKind, via: &TypeKind, zone: &str) -> ArrayRef {
+    let ctx = CastContext { zone: zone.parse().unwrap() };
+    let there = cast_values(&value, from, via, Place::Column, &ctx).unwrap();
+    cast_values(&there, via, from, Place::Column, &ctx).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_a_cast_panic(text in "[-+ .:0-9eEpPxXdfTNaInfity]{0,30}|.{0,20}") {
+        let input: ArrayRef = Arc::new(StringViewArray::from(vec![Some(text.as_str())]));
+        for to in [
+            "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5, 2)", "DECIMAL(38, 38)",
+            "CHAR(3)", "VARCHAR(2)", "BINARY(4)", "DATE", "TIME(3)", "TIMESTAMP(0)", "TIMESTAMP(6)", "TIMESTAMP_LTZ(9)",
+        ] {
+            let ctx = CastContext { zone: chrono_tz::America::New_York };
+            let _ = cast_values(&input, &TypeKind::string(), &kind(to), Place::Column, &ctx);
+        }
+    }
+
+    #[test]
+    fn no_value_makes_a_cast_panic(long: i64, wide: i128, bits: u64) {
+        let arrays: [(&str, ArrayRef); 9] = [
+            ("BIGINT", Arc::new(Int64Array::from(vec![long]))),
+            ("INT", Arc::new(Int32Array::from(vec![long as i32]))),
+            ("DOUBLE", Arc::new(Float64Array::from(vec![f64::from_bits(bits)]))),
+            ("FLOAT", Arc::new(Float32Array::from(vec![f32::from_bits(bits as u32)]))),
+            ("DATE", Arc::new(Date32Array::from(vec![long as i32]))),
+            ("TIME(3)", Arc::new(Time32MillisecondArray::from(vec![long as i32]))),
+            ("TIMESTAMP(0)", timestamps(&Int8Array::from(vec![1]), &TypeKind::Timestamp(0), vec![long]).unwrap()),
+            ("TIMESTAMP(9)", timestamps(&Int8Array::from(vec![1]), &TypeKind::Timestamp(9), vec![long]).unwrap()),
+            ("DECIMAL(38, 20)", Arc::new(Decimal128Array::from(vec![wide]).with_precision_and_scale(38, 20).unwrap())),
+        ];
+        for (from, array) in arrays {
+            for to in [
+                "BOOLEAN", "TINYINT", "BIGINT", "FLOAT", "DECIMAL(38, 38)", "DECIMAL(3, 1)", "STRING", "CHAR(3)", "DATE",
+                "TIME(0)", "TIMESTAMP(0)", "TIMESTAMP(9)", "TIMESTAMP_LTZ(3)", "BYTES",
+            ] {
+                let ctx = CastContext { zone: chrono_tz::Asia::Kolkata };
+                let _ = cast_values(&array, &kind(from), &kind(to), Place::Column, &ctx);
+            }
+        }
+    }
+
+    #[test]
+    fn text_gives_values_back(long: i64, unscaled in -10i128.pow(38) + 1..10i128.pow(38), scale in 0u8..=38) {
+        let string = TypeKind::string();
+        let longs: ArrayRef = Arc::new(Int64Array::from(vec![long]));
+        prop_assert_eq!(&round_trip(longs.clone(), &TypeKind::BigInt, &string, "UTC"), &longs);
+        let nanos = timestamps(&longs, &TypeKind::Timestamp(9), vec![long]).unwrap();
+        prop_assert_eq!(&round_trip(nanos.clone(), &TypeKind::Timestamp(9), &string, "UTC"), &nanos);
+        let decimal = TypeKind::Decimal { precision: 38, scale };
+        let decimals = Decimal128Array::from(vec![unscaled]).with_precision_and_scale(38, scale as i8).unwrap();
+        let decimals: ArrayRef = Arc::new(decimals);
+        prop_assert_eq!(&round_trip(decimals.clone(), &decimal, &string, "UTC"), &decimals);
+    }
+
+    #[test]
+    fn wall_clocks_give_instants_back_outside_of_gaps(seconds in -5_000_000_000i64..20_000_000_000) {
+        let ltz = timestamps(&Int8Array::from(vec![1]), &TypeKind::TimestampLtz(0), vec![seconds]).unwrap();
+        let back = round_trip(ltz.clone(), &TypeKind::TimestampLtz(0), &TypeKind::Timestamp(0), "Europe/Berlin");
+        let difference = Moments::new(&ltz).unwrap().get(0).unwrap().millis
+            - Moments::new(&back).unwrap().get(0).unwrap().millis;
+        // In the hour that a clock shows twice the earlier instant comes back.
+        prop_assert!(difference == 0 || (1..=7_200_000).contains(&difference));
+    }
 }
