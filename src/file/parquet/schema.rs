@@ -8,6 +8,7 @@
 //! Leaves are numbered depth-first, in Parquet as in the Arrow types that its schema stands for, which is all that
 //! the positions here rest on.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
@@ -74,15 +75,17 @@ fn children(
 ) -> Result<MappedFields, (String, Mismatch)> {
     let mut mapped: Vec<Option<Mapped>> = file.iter().map(|_| None).collect();
     let mut sources = Vec::with_capacity(wanted.len());
-    let positions = first_leaves(file, first_leaf);
+    let leaves = first_leaves(file, first_leaf);
+    // Of equal names the first counts.
+    let by_name: HashMap<&str, usize> = file.iter().enumerate().rev().map(|(at, f)| (f.name().as_str(), at)).collect();
     for (field, target) in wanted.iter().zip(targets) {
-        let found =
-            file.iter().zip(&positions).zip(&mut mapped).enumerate().find(|(_, ((f, _), _))| f.name() == &field.name);
-        let Some((position, ((column, leaf), slot))) = found else {
+        let position = by_name.get(field.name.as_str()).copied();
+        let found = position.and_then(|at| Some((at, file.get(at)?, *leaves.get(at)?, mapped.get_mut(at)?)));
+        let Some((position, column, leaf, slot)) = found else {
             sources.push((None, Conversion::null(target.data_type())));
             continue;
         };
-        let one = map(footer, &field.data_type, column.data_type(), *leaf, target.data_type())
+        let one = map(footer, &field.data_type, column.data_type(), leaf, target.data_type())
             .map_err(|why| (field.name.clone(), why))?;
         sources.push((one.decoded.is_some().then_some(position), one.conversion.clone()));
         *slot = Some(one);

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray, Int32Array, ListArray, StringArray, StructArray};
-use arrow::datatypes::Float32Type;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Float32Type};
 use arrow::util::pretty::pretty_format_columns;
 use parquet::data_type::{ByteArrayType, FloatType, Int32Type};
 use parquet::file::properties::WriterProperties;
@@ -166,24 +167,24 @@ fn variants() -> VariantArray {
 }
 
 fn json_of(column: &ArrayRef) -> Vec<Option<String>> {
-    // The library's kernel wants metadata first.
-    let ordered = VariantArray::try_new(column).unwrap();
-    let [metadata, value] = ["metadata", "value"].map(|name| Arc::clone(ordered.inner().column_by_name(name).unwrap()));
-    let (fields, _, nulls) = column.as_struct().clone().into_parts();
-    let fields: Vec<_> = fields.iter().rev().cloned().collect();
-    let columns = if fields[0].name() == "metadata" { vec![metadata, value] } else { vec![value, metadata] };
-    let ordered: ArrayRef = Arc::new(StructArray::new(fields.into(), columns, nulls));
+    // The library's kernel takes metadata first, and no views.
+    let group = column.as_struct();
+    let columns = ["metadata", "value"].map(|name| {
+        let field = Arc::new(Field::new(name, DataType::Binary, true));
+        (field, cast(group.column_by_name(name).unwrap(), &DataType::Binary).unwrap())
+    });
+    let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+    let ordered: ArrayRef = Arc::new(StructArray::new(fields.into(), columns, group.nulls().cloned()));
     let json = variant_to_json(&ordered).unwrap();
     json.iter().map(|text| text.map(str::to_owned)).collect()
 }
 
-fn shredded(as_type: &arrow::datatypes::DataType) -> ArrayRef {
+fn shredded(as_type: &DataType) -> ArrayRef {
     Arc::new(shred_variant(&variants(), as_type).unwrap().into_inner())
 }
 
 #[tokio::test]
 async fn variants_come_back_whole() {
-    use arrow::datatypes::{DataType, Field};
     let fields = |fields: Vec<Field>| DataType::Struct(fields.into());
     let object = fields(vec![Field::new("a", DataType::Int64, true), Field::new("b", DataType::Utf8, true)]);
     let list = DataType::List(Arc::new(Field::new("element", DataType::Int64, true)));
@@ -200,7 +201,7 @@ async fn variants_come_back_whole() {
 
 /// One element in each list.
 fn list_of(column: &ArrayRef) -> ArrayRef {
-    let field = arrow::datatypes::Field::new("element", column.data_type().clone(), true);
+    let field = Field::new("element", column.data_type().clone(), true);
     let offsets = arrow::buffer::OffsetBuffer::from_repeated_length(1, column.len());
     Arc::new(ListArray::new(Arc::new(field), offsets, Arc::clone(column), None))
 }
@@ -220,7 +221,7 @@ async fn a_broken_variant_is_an_error() {
         vec![(
             "v",
             Arc::new(StructArray::from(vec![(
-                Arc::new(arrow::datatypes::Field::new("a", arrow::datatypes::DataType::Int32, true)),
+                Arc::new(Field::new("a", DataType::Int32, true)),
                 Arc::new(Int32Array::from(vec![1])) as ArrayRef,
             )])) as ArrayRef,
         )],
