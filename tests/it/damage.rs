@@ -6,12 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::SessionContext;
+use datafusion_paimon::sql::{register, register_catalog};
 use tempfile::TempDir;
 use tokio::time::timeout;
 
 use crate::support::canonical::rows;
 use crate::support::expected::{Answer, Version, answers, difference};
-use crate::support::session::{data_dir, session_over};
+use crate::support::session::data_dir;
 
 /// Tables with files of every kind and format.
 const TABLES: [(&str, &str); 12] = [
@@ -52,7 +56,8 @@ enum Damage {
 impl Damage {
     fn all() -> impl Iterator<Item = Damage> {
         use Damage::*;
-        let flips = (0..=10).chain((50..950).step_by(75)).chain(990..=1000).map(Flipped);
+        let flips = [0, 1, 2, 5].into_iter().chain((60..960).step_by(150)).chain([980, 990, 995, 998, 999, 1000]);
+        let flips = flips.map(Flipped);
         [Removed, Cut(0), Cut(50), Cut(90), OneByteShort, Longer, Zeros, Exchanged].into_iter().chain(flips)
     }
 
@@ -107,10 +112,18 @@ fn copy(database: &str, table: &str) -> (TempDir, PathBuf) {
     (warehouse, to)
 }
 
+/// A session without DataFusion's functions, which take longer to set up than a small table to read.
+fn bare_session(warehouse: &Path) -> Result<SessionContext> {
+    let context = SessionContext::new_with_state(SessionStateBuilder::new().build());
+    register(&context)?;
+    register_catalog(&context, "paimon", &warehouse.to_string_lossy())?;
+    Ok(context)
+}
+
 /// Reads the table as it is now; what is wrong with the way it ended, if anything.
 async fn outcome(warehouse: &Path, answer: &Answer, file: &Path, damage: Damage) -> Option<String> {
     let (warehouse, sql) = (warehouse.to_owned(), format!("SELECT * FROM {}", answer.source()));
-    let read = tokio::spawn(async move { session_over(&warehouse)?.sql(&sql).await?.collect().await });
+    let read = tokio::spawn(async move { bare_session(&warehouse)?.sql(&sql).await?.collect().await });
     let abort = read.abort_handle();
     match timeout(PATIENCE, read).await {
         Err(_) => {
@@ -128,7 +141,7 @@ async fn outcome(warehouse: &Path, answer: &Answer, file: &Path, damage: Damage)
     }
 }
 
-async fn damage_table(database: &str, table: &str) -> Vec<String> {
+async fn damage_table(database: &'static str, table: &'static str) -> Vec<String> {
     let answer = answers(database, table).into_iter().find(|a| a.branch.is_none() && a.version == Version::Latest);
     let answer = answer.unwrap();
     let (warehouse, folder) = copy(database, table);
@@ -156,9 +169,10 @@ async fn damage_table(database: &str, table: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn damaged_tables_give_errors_that_name_the_file() {
+    let tasks = TABLES.map(|(database, table)| tokio::spawn(damage_table(database, table)));
     let mut failures = Vec::new();
-    for (database, table) in TABLES {
-        failures.extend(damage_table(database, table).await);
+    for task in tasks {
+        failures.extend(task.await.unwrap());
     }
     assert!(failures.is_empty(), "\n{} failures:\n{}\n", failures.len(), failures.join("\n"));
 }

@@ -13,14 +13,9 @@ pub fn data_dir() -> PathBuf {
 
 /// A fresh session over the golden tables. Two output partitions on every machine, so that plans are the same.
 pub fn session() -> Result<SessionContext> {
-    session_over(&data_dir().join("warehouse"))
-}
-
-/// A fresh session over a warehouse.
-pub fn session_over(warehouse: &Path) -> Result<SessionContext> {
     let config = SessionConfig::new().with_target_partitions(2).with_information_schema(true);
     let context = SessionContext::new_with_config(config);
     register(&context)?;
-    register_catalog(&context, "paimon", &warehouse.to_string_lossy())?;
+    register_catalog(&context, "paimon", &data_dir().join("warehouse").to_string_lossy())?;
     Ok(context)
 }
