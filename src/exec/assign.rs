@@ -10,6 +10,7 @@ use std::sync::Arc;
 use datafusion::common::stats::Precision;
 
 use super::merge::section::MergeSection;
+use crate::file::FileFormat;
 use crate::split::{DataSplit, SplitFile};
 
 /// What opening a file costs, in bytes of reading.
@@ -51,6 +52,12 @@ impl ScanUnit {
         } else {
             Precision::Inexact(rows)
         }
+    }
+
+    /// Whether the file must not be cut: the middle of an Avro file does not know the positions of its rows.
+    fn is_whole(&self) -> bool {
+        let selected = self.file.deletion.is_some() || self.merge.is_some();
+        selected && FileFormat::of_file_name(&self.file.meta.file_name).ok() == Some(FileFormat::Avro)
     }
 
     fn size_bytes(&self) -> u64 {
@@ -98,7 +105,8 @@ pub fn assign(units: &[ScanUnit], partitions: usize) -> Vec<Vec<ScanUnit>> {
     let mut start = 0;
     for unit in units {
         let size = unit.size_bytes();
-        for piece in pieces(size, start, share) {
+        let pieces = if unit.is_whole() { vec![0..size] } else { pieces(size, start, share) };
+        for piece in pieces {
             let middle = start + piece.start + (piece.end - piece.start) / 2;
             let at = usize::try_from(middle / share).unwrap_or(usize::MAX).min(partitions - 1);
             let range = (piece != (0..size)).then_some(piece);

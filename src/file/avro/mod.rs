@@ -27,7 +27,8 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
-use arrow::array::RecordBatch;
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
 use bytes::Bytes;
 use futures::stream::{StreamExt, try_unfold};
 
@@ -37,6 +38,7 @@ use self::cursor::Cursor;
 use self::decode::BatchDecoder;
 use super::{BatchStream, ReadRequest};
 use crate::error::{Error, Result};
+use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
 
 /// Opens an Avro data file: reads its header and checks the wanted columns against it.
@@ -56,6 +58,9 @@ pub async fn open(request: ReadRequest) -> Result<BatchStream> {
 }
 
 async fn open_rows(request: ReadRequest) -> Result<Rows> {
+    if request.selection.is_some() && request.range.as_ref().is_some_and(|range| range.start > 0) {
+        return Err(Error::internal("blocks in the middle of an Avro file do not know the positions of their rows"));
+    }
     let (header, blocks) = BlockSource::open(request.file, request.range).await?;
     Ok(Rows {
         blocks,
@@ -64,6 +69,8 @@ async fn open_rows(request: ReadRequest) -> Result<Rows> {
         batch_size: request.batch_size.max(1),
         plain: Bytes::new(),
         rows_left: 0,
+        next_row: 0,
+        selection: request.selection,
     })
 }
 
@@ -76,6 +83,10 @@ struct Rows {
     /// What is left of the current block.
     plain: Bytes,
     rows_left: u64,
+    /// The position in the file of the first row of the next batch.
+    next_row: usize,
+    /// The rows that are wanted.
+    selection: Option<RowSelection>,
 }
 
 impl Rows {
@@ -96,7 +107,13 @@ impl Rows {
                 None => return Ok(None),
             }
         }
-        self.decoder.finish().map(Some)
+        let batch = self.decoder.finish()?;
+        let rows = self.next_row..self.next_row.saturating_add(batch.num_rows());
+        self.next_row = rows.end;
+        Ok(Some(match self.selection.as_ref().and_then(|selection| selection.slice(rows)) {
+            Some(wanted) => filter_record_batch(&batch, &BooleanArray::new(wanted, None))?,
+            None => batch,
+        }))
     }
 
     /// As many rows of the current block as the batch takes.

@@ -37,6 +37,8 @@ fn read(file: &[u8], fields: &[DataField], range: Option<Range<u64>>, batch_size
             range,
             batch_size,
             orc_legacy_ltz: true,
+            selection: None,
+            footers: None,
         };
         open(request).await?.try_collect().await
     })

@@ -29,7 +29,8 @@ mod zone;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::try_unfold;
@@ -41,6 +42,7 @@ use self::stripe::Stripe;
 use self::tail::{Source, Tail, read_tail};
 use super::{BatchStream, ReadRequest};
 use crate::error::{Error, Result};
+use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
 use crate::storage::InputFile;
 
@@ -76,10 +78,12 @@ struct Fetch {
 /// A file that is being read.
 struct Scan {
     fetch: Arc<Fetch>,
-    /// The stripes that are not asked for yet.
-    waiting: VecDeque<StripeInformation>,
+    /// The stripes that are not asked for yet, each with the position of its first row.
+    waiting: VecDeque<(usize, StripeInformation)>,
     /// The stripe that is on its way.
-    ahead: JoinSet<Result<Stripe>>,
+    ahead: JoinSet<Result<(usize, Stripe)>>,
+    /// The rows that are wanted.
+    selection: Option<RowSelection>,
     current: Option<Decoding>,
     names: Vec<String>,
     nodes: Vec<Node>,
@@ -88,8 +92,26 @@ struct Scan {
     legacy_ltz: bool,
 }
 
+/// The stripes that begin in the wanted range and hold wanted rows, each with the position of its first row.
+fn wanted_stripes(stripes: &[StripeInformation], request: &ReadRequest) -> VecDeque<(usize, StripeInformation)> {
+    let mut first_row = 0usize;
+    let mut wanted = VecDeque::new();
+    for stripe in stripes {
+        let rows = first_row..first_row.saturating_add(usize::try_from(stripe.rows).unwrap_or(usize::MAX));
+        let in_range = request.range.as_ref().is_none_or(|range| range.contains(&stripe.offset));
+        let bits = request.selection.as_ref().and_then(|selection| selection.slice(rows.clone()));
+        if in_range && stripe.rows > 0 && bits.is_none_or(|bits| bits.count_set_bits() > 0) {
+            wanted.push_back((rows.start, *stripe));
+        }
+        first_row = rows.end;
+    }
+    wanted
+}
+
 /// A stripe that is being decoded.
 struct Decoding {
+    /// The position in the file of the next row.
+    next_row: usize,
     rows_left: u64,
     columns: Vec<Box<dyn Decode>>,
 }
@@ -100,11 +122,9 @@ impl Scan {
         let nodes = project(&request.fields, &tail.types)?;
         let mut columns = HashSet::new();
         nodes.iter().for_each(|node| node.collect_columns(&mut columns));
-        let wanted = |stripe: &&StripeInformation| {
-            stripe.rows > 0 && request.range.as_ref().is_none_or(|range| range.contains(&stripe.offset))
-        };
         Ok(Self {
-            waiting: tail.stripes.iter().filter(wanted).copied().collect(),
+            waiting: wanted_stripes(&tail.stripes, &request),
+            selection: request.selection,
             fetch: Arc::new(Fetch { source, tail, columns }),
             ahead: JoinSet::new(),
             current: None,
@@ -119,40 +139,46 @@ impl Scan {
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(current) = self.current.as_mut().filter(|current| current.rows_left > 0) {
+                let first_row = current.next_row;
                 let batch = current.next_batch(&self.schema, self.batch_size)?;
-                return Ok(Some(batch));
+                let rows = first_row..current.next_row;
+                let wanted = self.selection.as_ref().and_then(|selection| selection.slice(rows));
+                return Ok(Some(match wanted {
+                    Some(wanted) => filter_record_batch(&batch, &BooleanArray::new(wanted, None))?,
+                    None => batch,
+                }));
             }
             self.current = None;
-            let Some(stripe) = self.next_stripe().await? else { return Ok(None) };
-            self.current = Some(self.decoding(stripe)?);
+            let Some((first_row, stripe)) = self.next_stripe().await? else { return Ok(None) };
+            self.current = Some(self.decoding(first_row, stripe)?);
         }
     }
 
     /// The next stripe; asks for the one after it.
-    async fn next_stripe(&mut self) -> Result<Option<Stripe>> {
+    async fn next_stripe(&mut self) -> Result<Option<(usize, Stripe)>> {
         let stripe = match self.ahead.join_next().await {
             Some(joined) => joined.map_err(|e| Error::internal("a stripe's fetch was stopped").caused_by(e))??,
             None => match self.waiting.pop_front() {
-                Some(stripe) => self.fetch.stripe(stripe).await?,
+                Some((first_row, stripe)) => (first_row, self.fetch.stripe(stripe).await?),
                 None => return Ok(None),
             },
         };
         if !self.fetch.columns.is_empty()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
-            && let Some(next) = self.waiting.pop_front()
+            && let Some((first_row, next)) = self.waiting.pop_front()
         {
             let fetch = Arc::clone(&self.fetch);
-            self.ahead.spawn_on(async move { fetch.stripe(next).await }, &runtime);
+            self.ahead.spawn_on(async move { Ok((first_row, fetch.stripe(next).await?)) }, &runtime);
         }
         Ok(Some(stripe))
     }
 
-    fn decoding(&self, mut stripe: Stripe) -> Result<Decoding> {
+    fn decoding(&self, next_row: usize, mut stripe: Stripe) -> Result<Decoding> {
         let mut columns = Vec::with_capacity(self.nodes.len());
         for (node, name) in self.nodes.iter().zip(&self.names) {
             columns.push(decoder(node, &mut stripe, self.legacy_ltz).map_err(|e| in_column(e, name))?);
         }
-        Ok(Decoding { rows_left: stripe.rows, columns })
+        Ok(Decoding { next_row, rows_left: stripe.rows, columns })
     }
 }
 
@@ -177,6 +203,7 @@ impl Decoding {
             arrays.push(array);
         }
         self.rows_left = self.rows_left.saturating_sub(rows as u64);
+        self.next_row = self.next_row.saturating_add(rows);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
     }

@@ -42,6 +42,8 @@ async fn read(bytes: &[u8], fields: &[DataField], range: Option<Range<u64>>, siz
         range,
         batch_size: size,
         orc_legacy_ltz: true,
+        selection: None,
+        footers: None,
     };
     open(request).await?.try_collect().await
 }

@@ -1,37 +1,67 @@
 //! Which rows and bytes of a file are read.
 //!
-//! In: a footer, the leaves that are wanted, and a range of the file. Out: the row groups whose first byte is in the
-//! range, after a check that what the decoder will ask for lies inside the file.
+//! In: a footer, the leaves that are wanted, a range of the file and a selection of its rows. Out: the row groups whose
+//! first byte is in the range and of which a row is wanted, after a check that what the decoder will ask for lies inside
+//! the file.
 
 use std::ops::Range;
 
+use arrow::array::BooleanBufferBuilder;
+use arrow::buffer::BooleanBuffer;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use super::footer::Footer;
 use crate::error::{Error, Result};
+use crate::selection::RowSelection;
 
 /// The row groups that are read, and their rows.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Access {
     /// Positions of the row groups, ascending.
     pub row_groups: Vec<usize>,
-    /// Rows of each of them.
+    /// Wanted rows of each of them.
     pub rows: Vec<usize>,
+    /// A bit for each row of the row groups, laid end to end; `None` where all are wanted.
+    pub selection: Option<BooleanBuffer>,
 }
 
 impl Access {
-    /// The row groups that begin in `range`, all of them without one.
-    pub fn of_range(footer: &Footer, leaves: &[usize], range: Option<&Range<u64>>) -> Result<Self> {
+    /// The row groups that begin in `range` (all of them without one) and hold rows of `wanted`.
+    pub fn new(
+        footer: &Footer,
+        leaves: &[usize],
+        range: Option<&Range<u64>>,
+        wanted: Option<&RowSelection>,
+    ) -> Result<Self> {
         let mut access = Self::default();
+        let mut bits = BooleanBufferBuilder::new(0);
+        let mut all_wanted = true;
+        let mut first_row = 0usize;
         for (position, group) in footer.metadata.row_groups().iter().enumerate() {
+            let rows = usize::try_from(group.num_rows());
+            let rows = rows.map_err(|_| Error::corrupt("the number of rows of a row group is negative"))?;
+            let group_rows = first_row..first_row.saturating_add(rows);
+            first_row = group_rows.end;
             if range.is_some_and(|range| !range.contains(&first_byte(group))) {
                 continue;
             }
+            let some = wanted.and_then(|wanted| wanted.slice(group_rows));
+            let wanted_rows = some.as_ref().map_or(rows, BooleanBuffer::count_set_bits);
+            if wanted_rows == 0 && rows > 0 {
+                continue;
+            }
             check(group, leaves, footer.size_bytes)?;
-            let rows = usize::try_from(group.num_rows());
-            access.rows.push(rows.map_err(|_| Error::corrupt("the number of rows of a row group is negative"))?);
+            all_wanted &= some.is_none();
+            if wanted.is_some() {
+                match some {
+                    Some(some) => bits.append_buffer(&some),
+                    None => bits.append_n(rows, true),
+                }
+            }
+            access.rows.push(wanted_rows);
             access.row_groups.push(position);
         }
+        access.selection = (!all_wanted).then(|| bits.finish());
         Ok(access)
     }
 }

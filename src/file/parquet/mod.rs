@@ -22,7 +22,7 @@ mod variant;
 
 use futures::StreamExt;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 
 use self::access::Access;
@@ -42,7 +42,7 @@ pub async fn open(request: ReadRequest) -> Result<BatchStream> {
 async fn open_file(request: ReadRequest) -> Result<BatchStream> {
     let footer = Footer::load(&request.file, request.footers.as_deref()).await?;
     let projection = schema::project(&footer, &request.fields)?;
-    let access = Access::of_range(&footer, &projection.leaves, request.range.as_ref())?;
+    let access = Access::new(&footer, &projection.leaves, request.range.as_ref(), request.selection.as_ref())?;
     let batch_size = request.batch_size.max(1);
     if projection.leaves.is_empty() {
         return Ok(unread_rows(request, projection, access, batch_size));
@@ -58,12 +58,14 @@ fn decoder(footer: &Footer, projection: &Projection, access: Access, batch_size:
         let metadata = ArrowReaderMetadata::try_new(footer.metadata.clone(), options)
             .map_err(|e| Error::corrupt(wrong).caused_by(e))?;
         let mask = ProjectionMask::leaves(metadata.parquet_schema(), projection.leaves.iter().copied());
-        ParquetPushDecoderBuilder::new_with_metadata(metadata)
+        let mut builder = ParquetPushDecoderBuilder::new_with_metadata(metadata)
             .with_projection(mask)
             .with_row_groups(access.row_groups)
-            .with_batch_size(batch_size)
-            .build()
-            .map_err(|e| Error::corrupt(wrong).caused_by(e))
+            .with_batch_size(batch_size);
+        if let Some(selection) = access.selection {
+            builder = builder.with_row_selection(RowSelection::from_boolean_buffer(selection));
+        }
+        builder.build().map_err(|e| Error::corrupt(wrong).caused_by(e))
     })
 }
 

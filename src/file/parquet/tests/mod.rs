@@ -46,6 +46,7 @@ async fn request(bytes: Vec<u8>, fields: Vec<DataField>) -> ReadRequest {
         range: None,
         batch_size: 1024,
         orc_legacy_ltz: false,
+        selection: None,
         footers: None,
     }
 }
