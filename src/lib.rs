@@ -5,6 +5,7 @@ pub mod exec;
 pub mod file;
 pub mod options;
 pub mod plan;
+pub mod predicate;
 pub mod selection;
 pub mod spec;
 pub mod split;
