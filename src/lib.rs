@@ -4,4 +4,5 @@ pub mod error;
 pub mod file;
 pub mod spec;
 pub mod split;
+pub mod sql;
 pub mod storage;

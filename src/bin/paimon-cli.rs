@@ -1,2 +1,0 @@
-//! paimon-cli.
-fn main() {}

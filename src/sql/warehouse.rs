@@ -1,0 +1,124 @@
+//! A filesystem warehouse: databases are its folders `NAME.db`, tables are folders in them with a `schema/schema-N`.
+//!
+//! In: the warehouse's location, and names as SQL has them. Out: what is there now (nothing is kept), and open tables.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use chrono_tz::Tz;
+use datafusion::catalog::TableProvider;
+use futures::{StreamExt, TryStreamExt};
+
+use super::name::{ObjectName, SYSTEM_TABLES, is_folder_name, readings};
+use super::table::PaimonTableProvider;
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::{Location, Storage};
+
+const DATABASE_SUFFIX: &str = ".db";
+const SCHEMA_FOLDER: &str = "schema";
+const SCHEMA_PREFIX: &str = "schema-";
+/// How many folders are looked into at once.
+const LISTINGS_AT_ONCE: usize = 16;
+
+/// A folder of databases.
+#[derive(Debug, Clone)]
+pub struct Warehouse {
+    storage: Storage,
+    location: Location,
+}
+
+impl Warehouse {
+    /// The warehouse at a location.
+    pub fn new(storage: Storage, location: Location) -> Self {
+        Self { storage, location }
+    }
+
+    /// Names of the databases, sorted.
+    pub async fn databases(&self) -> Result<Vec<String>> {
+        let folders = self.storage.list(&self.location).await?.folders;
+        Ok(folders.iter().filter_map(|f| f.strip_suffix(DATABASE_SUFFIX)).map(str::to_owned).collect())
+    }
+
+    /// Names of the tables of a database, sorted; none where there is no such database.
+    pub async fn tables(&self, database: &str) -> Result<Vec<String>> {
+        let Some(folder) = self.database(database)? else { return Ok(vec![]) };
+        let names = self.storage.list(&folder).await?.folders;
+        let checked = futures::stream::iter(names).map(|name| {
+            let table = folder.join(&name);
+            async move { Result::<_, Error>::Ok(self.has_schema(&table?).await?.then_some(name)) }
+        });
+        let found: Vec<_> = checked.buffered(LISTINGS_AT_ONCE).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Whether there is a table, branch or system table of this name, which is not opened.
+    pub async fn exists(&self, database: &str, name: &str) -> Result<bool> {
+        match self.find(database, name).await {
+            Ok(found) => Ok(found.is_some()),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Opens a table by its name, with its branch, system table or version if it names one; `None` where there is no
+    /// such table.
+    pub async fn open(
+        &self,
+        database: &str,
+        name: &str,
+        mut options: BTreeMap<String, String>,
+        zone: Tz,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        let Some((location, found)) = self.find(database, name).await? else { return Ok(None) };
+        if let Some(system) = found.system {
+            return Err(Error::unsupported(format!("the system table ${system}")));
+        }
+        if let Some(version) = found.version {
+            options.entry("scan.version".to_owned()).or_insert(version);
+        }
+        let table = PaimonTableProvider::open(&self.storage, &location, found.branch.as_deref(), options, zone).await?;
+        Ok(Some(Arc::new(table)))
+    }
+
+    /// The first reading of a name that something answers to. An error where only the branch is missing.
+    async fn find(&self, database: &str, name: &str) -> Result<Option<(Location, ObjectName)>> {
+        let Some(folder) = self.database(database)? else { return Ok(None) };
+        let mut failure = None;
+        for reading in readings(name) {
+            match self.check(&folder, reading).await {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => {}
+                Err(e) => failure = Some(e),
+            }
+        }
+        failure.map_or(Ok(None), Err)
+    }
+
+    async fn check(&self, folder: &Location, name: Result<ObjectName>) -> Result<Option<(Location, ObjectName)>> {
+        let name = name?;
+        let is_known = |system: &String| SYSTEM_TABLES.contains(&system.as_str());
+        if !is_folder_name(&name.table) || !name.system.as_ref().is_none_or(is_known) {
+            return Ok(None);
+        }
+        let table = folder.join(&name.table)?;
+        if !self.has_schema(&table).await? {
+            return Ok(None);
+        }
+        if let Some(branch) = &name.branch {
+            let folder = is_folder_name(branch).then(|| table.join(&format!("branch/branch-{branch}")));
+            if !self.has_schema(&folder.unwrap_or_else(|| table.join("branch"))?).await? {
+                return Err(Error::not_found(format!("the table '{}' has no branch '{branch}'", name.table)));
+            }
+        }
+        Ok(Some((table, name)))
+    }
+
+    fn database(&self, name: &str) -> Result<Option<Location>> {
+        is_folder_name(name).then(|| self.location.join(&format!("{name}{DATABASE_SUFFIX}"))).transpose()
+    }
+
+    async fn has_schema(&self, table: &Location) -> Result<bool> {
+        let files = self.storage.list(&table.join(SCHEMA_FOLDER)?).await?.files;
+        Ok(files.iter().any(|f| f.starts_with(SCHEMA_PREFIX)))
+    }
+}
