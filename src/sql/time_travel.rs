@@ -119,7 +119,8 @@ mod tests {
 
     /// A warehouse with the table `db.T`, in a session of a dialect.
     fn context(dialect: &str, folder: &std::path::Path) -> SessionContext {
-        let schema = r#"{"version":3,"id":0,"fields":[],"highestFieldId":0,"partitionKeys":[],"primaryKeys":[],"options":{}}"#;
+        let schema =
+            r#"{"version":3,"id":0,"fields":[],"highestFieldId":0,"partitionKeys":[],"primaryKeys":[],"options":{}}"#;
         std::fs::create_dir_all(folder.join("db.db/T/schema")).unwrap();
         std::fs::write(folder.join("db.db/T/schema/schema-0"), schema).unwrap();
         let config = SessionConfig::new().set_str("datafusion.sql_parser.dialect", dialect);
@@ -161,7 +162,7 @@ mod tests {
         let databricks = context("databricks", folder.path());
         for sql in [
             "SELECT * FROM paimon.db.`T` VERSION AS OF 3",
-            "SELECT * FROM paimon_table('paimon.db.\\"T\\"', 'scan.version', '3')",
+            "SELECT * FROM paimon_table('paimon.db.\"T\"', 'scan.version', '3')",
         ] {
             databricks.sql(sql).await.unwrap();
         }
