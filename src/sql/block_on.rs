@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Handle};
 use crate::error::{Error, Result};
 
 thread_local! {
-    /// Whether this thread is the one that drives the shared runtime.
+    /// Whether the shared runtime waits for this thread, directly or not.
     static DRIVES: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -61,6 +61,7 @@ where
     E: From<Error> + Send + 'static,
 {
     let run = move || {
+        DRIVES.set(true);
         let runtime = Builder::new_current_thread().enable_all().build();
         runtime.map_err(|e| Error::internal("no runtime could be started for planning").caused_by(e))?.block_on(future)
     };

@@ -110,3 +110,86 @@ fn plan(
     let table = with_options(source_as_provider(&source)?, &reference.to_string(), options, zone)?;
     LogicalPlanBuilder::scan(reference, provider_as_source(table), None)?.build()
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::prelude::{SessionConfig, SessionContext};
+
+    use crate::sql::{register, register_catalog};
+
+    /// A warehouse with the table `db.T`, in a session of a dialect.
+    fn context(dialect: &str, folder: &std::path::Path) -> SessionContext {
+        let schema =
+            r#"{"version":3,"id":0,"fields":[],"highestFieldId":0,"partitionKeys":[],"primaryKeys":[],"options":{}}"#;
+        std::fs::create_dir_all(folder.join("db.db/T/schema")).unwrap();
+        std::fs::write(folder.join("db.db/T/schema/schema-0"), schema).unwrap();
+        let config = SessionConfig::new().set_str("datafusion.sql_parser.dialect", dialect);
+        let context = SessionContext::new_with_config(config);
+        register(&context).unwrap();
+        register_catalog(&context, "paimon", folder.to_str().unwrap()).unwrap();
+        context
+    }
+
+    #[tokio::test]
+    async fn every_clause_is_honoured_or_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let snowflake = context("snowflake", folder.path());
+        snowflake.sql("CREATE TABLE other AS VALUES (1)").await.unwrap();
+        for (clause, want) in [
+            ("paimon.db.\"T\" VERSION AS OF 3", Ok(())),
+            ("paimon.db.\"T\" AS x", Ok(())),
+            ("paimon.db.\"T\" TIMESTAMP AS OF '2024-01-01 00:00:00' AS x", Ok(())),
+            ("paimon.db.\"T\" FOR SYSTEM_TIME AS OF now() - INTERVAL '1 hour' AS x", Ok(())),
+            ("paimon.db.\"T\" VERSION AS OF 3 AS x JOIN paimon.db.\"T\" TIMESTAMP AS OF 7 AS y ON true", Ok(())),
+            ("paimon.db.\"T\" AT(TIMESTAMP => 3)", Err("unsupported: the clause")),
+            ("paimon.db.\"T\" TIMESTAMP AS OF 'never'", Err("no point in time")),
+            ("paimon.db.\"T\" TIMESTAMP AS OF random()", Err("not a constant")),
+            ("other VERSION AS OF 1", Err("'other' is no Paimon table")),
+            ("nope VERSION AS OF 1", Err("not found")),
+        ] {
+            let planned = snowflake.sql(&format!("SELECT * FROM {clause}")).await;
+            match (planned, want) {
+                (Ok(_), Ok(())) => {}
+                (Err(e), Err(want)) if e.to_string().contains(want) => {}
+                (got, _) => panic!("{clause}: {got:?}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn dialects_with_other_quotes_work_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let databricks = context("databricks", folder.path());
+        for sql in [
+            "SELECT * FROM paimon.db.`T` VERSION AS OF 3",
+            "SELECT * FROM paimon_table('paimon.db.\"T\"', 'scan.version', '3')",
+        ] {
+            databricks.sql(sql).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn functions_find_tables_as_sql_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let generic = context("generic", folder.path());
+        for (call, want) in [
+            ("paimon_table('paimon.\"db\".\"T\"')", Ok(())),
+            ("paimon_table('db.\"T\"', 'scan.version', 3)", Ok(())),
+            ("paimon_table('db.\"T@tag\"', 'a', true)", Ok(())),
+            ("paimon_as_of('db.\"T\"', 'timestamp', now())", Ok(())),
+            ("paimon_incremental_query('db.\"T\"', '1', '3')", Ok(())),
+            ("paimon_table('db.T')", Err("table 'db.T' not found")),
+            ("paimon_table('db.\"T$snapshots\"')", Err("the system table $snapshots")),
+            ("paimon_table('db.\"T$branch_x\"')", Err("no branch 'x'")),
+            ("paimon_table('db.\"T\"', 'a')", Err("an option has no value")),
+            ("paimon_table()", Err("was expected")),
+        ] {
+            let planned = generic.sql(&format!("SELECT * FROM {call} AS x")).await;
+            match (planned, want) {
+                (Ok(_), Ok(())) => {}
+                (Err(e), Err(want)) if e.to_string().contains(want) => {}
+                (got, _) => panic!("{call}: {got:?}"),
+            }
+        }
+    }
+}

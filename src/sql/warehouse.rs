@@ -11,7 +11,7 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::name::{ObjectName, SYSTEM_TABLES, is_folder_name, readings};
 use super::table::PaimonTableProvider;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{Location, Storage};
 
 const DATABASE_SUFFIX: &str = ".db";
@@ -55,7 +55,7 @@ impl Warehouse {
     pub async fn exists(&self, database: &str, name: &str) -> Result<bool> {
         match self.find(database, name).await {
             Ok(found) => Ok(found.is_some()),
-            Err(e) if e.kind() == crate::error::ErrorKind::NotFound => Ok(false),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
             Err(e) => Err(e),
         }
     }
@@ -71,9 +71,6 @@ impl Warehouse {
     ) -> Result<Option<Arc<dyn TableProvider>>> {
         let Some((location, found)) = self.find(database, name).await? else { return Ok(None) };
         if let Some(system) = found.system {
-            if !SYSTEM_TABLES.contains(&system.as_str()) {
-                return Ok(None);
-            }
             return Err(Error::unsupported(format!("the system table ${system}")));
         }
         if let Some(version) = found.version {
@@ -99,7 +96,8 @@ impl Warehouse {
 
     async fn check(&self, folder: &Location, name: Result<ObjectName>) -> Result<Option<(Location, ObjectName)>> {
         let name = name?;
-        if !is_folder_name(&name.table) {
+        let is_known = |system: &String| SYSTEM_TABLES.contains(&system.as_str());
+        if !is_folder_name(&name.table) || !name.system.as_ref().is_none_or(is_known) {
             return Ok(None);
         }
         let table = folder.join(&name.table)?;
@@ -111,9 +109,6 @@ impl Warehouse {
             if !self.has_schema(&folder.unwrap_or_else(|| table.join("branch"))?).await? {
                 return Err(Error::not_found(format!("the table '{}' has no branch '{branch}'", name.table)));
             }
-        }
-        if name.version.is_some() && name.system.as_deref().is_some_and(|s| !SYSTEM_TABLES.contains(&s)) {
-            return Ok(None);
         }
         Ok(Some((table, name)))
     }
