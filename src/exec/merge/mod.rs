@@ -5,6 +5,7 @@
 //! like those of files that need no merging, under these bitmaps: no value is copied row by row, and filters, pruning and
 //! late materialisation work as everywhere else.
 
+pub mod aggregate;
 pub mod keys;
 pub mod loser_tree;
 pub mod section;
