@@ -26,7 +26,7 @@ use crate::error::Error;
 /// What a version clause counts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AsOf {
-    /// A snapshot id or the name of a tag.
+    /// A snapshot id where it is a number, else the name of a tag.
     Version,
     /// A point in time.
     Timestamp,
@@ -36,6 +36,7 @@ impl AsOf {
     /// The table options that a clause stands for.
     pub fn options(self, value: &ScalarValue, zone: Tz) -> crate::error::Result<BTreeMap<String, String>> {
         let (key, value) = match self {
+            AsOf::Version if value.data_type().is_integer() => ("scan.snapshot-id", text(value)?),
             AsOf::Version => ("scan.version", text(value)?),
             AsOf::Timestamp => ("scan.timestamp-millis", instant_millis(value, zone)?.to_string()),
         };
