@@ -281,17 +281,22 @@ fn varints(bytes: &mut ByteStream, count: usize, out: &mut Vec<i128>) -> Result<
     Ok(())
 }
 
-/// A varint of at most nine bytes, and how many they are.
+/// A varint of at most eight bytes of which eight can be read, and how many it has: all at once, without a branch for
+/// each byte, which is what decimals spend their time on.
 #[inline]
 fn short_varint(bytes: &[u8]) -> Option<(u64, usize)> {
-    let mut value = 0;
-    for (i, byte) in bytes.iter().take(9).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * i);
-        if *byte < 0x80 {
-            return Some((value, i + 1));
-        }
+    let word = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
+    // The first byte without its highest bit is the last one.
+    let stops = !word & 0x8080_8080_8080_8080;
+    if stops == 0 {
+        return None;
     }
-    None
+    let end = stops.trailing_zeros();
+    let x = word & (u64::MAX >> (63 - end)) & 0x7f7f_7f7f_7f7f_7f7f;
+    let x = (x & 0x007f_007f_007f_007f) | ((x & 0x7f00_7f00_7f00_7f00) >> 1);
+    let x = (x & 0x0000_3fff_0000_3fff) | ((x & 0x3fff_0000_3fff_0000) >> 2);
+    let x = (x & 0x0000_0000_0fff_ffff) | ((x & 0x0fff_ffff_0000_0000) >> 4);
+    Some((x, end as usize / 8 + 1))
 }
 
 /// A varint of any length, which may cross the border of a chunk.

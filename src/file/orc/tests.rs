@@ -22,7 +22,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::spec::data_type::{DataField, DataType};
 
-fn field(name: &str, text: &str) -> DataField {
+pub(super) fn field(name: &str, text: &str) -> DataField {
     DataField::new(0, name, DataType::parse(text).unwrap())
 }
 
@@ -35,18 +35,25 @@ async fn input(bytes: Vec<u8>) -> InputFile {
 }
 
 async fn read(bytes: &[u8], fields: &[DataField], range: Option<Range<u64>>, size: usize) -> Result<Vec<RecordBatch>> {
-    let request = ReadRequest {
-        file: input(bytes.to_vec()).await,
-        format: FileFormat::Orc,
-        fields: fields.to_vec(),
-        range,
-        batch_size: size,
-        orc_legacy_ltz: true,
-    };
-    open(request).await?.try_collect().await
+    read_with(bytes, fields, range, size, true).await
 }
 
-fn block<F: Future>(f: F) -> F::Output {
+pub(super) async fn read_with(
+    bytes: &[u8],
+    fields: &[DataField],
+    range: Option<Range<u64>>,
+    batch_size: usize,
+    orc_legacy_ltz: bool,
+) -> Result<Vec<RecordBatch>> {
+    let file = input(bytes.to_vec()).await;
+    let fields = fields.to_vec();
+    open(ReadRequest { file, format: FileFormat::Orc, fields, range, batch_size, orc_legacy_ltz })
+        .await?
+        .try_collect()
+        .await
+}
+
+pub(super) fn block<F: Future>(f: F) -> F::Output {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap().block_on(f)
 }
 
