@@ -154,31 +154,46 @@ struct Ints<T> {
     target: PhantomData<fn() -> T>,
 }
 
-impl<T> Ints<T> {
+impl<T: ArrowPrimitiveType> Ints<T> {
     fn new(node: &Node, stripe: &mut Stripe) -> Result<Self> {
         let version_2 = stripe.encoding(node.column)?.version_2;
         let integers = Integers::new(stripe.take_or_empty(node.column, StreamKind::Data)?, version_2, true);
+        let integers = integers.of_bits(size_of::<T::Native>() * 8);
         Ok(Self { present: present(node, stripe)?, integers, wide: vec![], target: PhantomData })
     }
 }
 
-impl<T: ArrowPrimitiveType<Native: TryFrom<i64>>> Decode for Ints<T> {
+impl<T: ArrowPrimitiveType<Native: Narrow>> Decode for Ints<T> {
     fn next(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let (nulls, count) = self.present.read(rows, parent)?;
         self.wide.clear();
         self.integers.read(count, &mut self.wide)?;
-        let mut fits = true;
-        let narrow = self.wide.iter().map(|wide| {
-            T::Native::try_from(*wide).unwrap_or_else(|_| {
-                fits = false;
-                T::Native::default()
-            })
-        });
-        let values = narrow.collect();
-        if !fits {
-            return Err(Error::corrupt(format!("an integer does not fit into {}", T::DATA_TYPE)));
-        }
+        let values = self.wide.iter().map(|wide| T::Native::narrow(*wide)).collect();
         Ok(Arc::new(spread::<T>(values, rows, nulls)?))
+    }
+}
+
+/// The low bits of a number. Writers count the differences between short integers in short integers, which wrap: their
+/// sums are right in the low bits only, and Java's reader keeps just those.
+trait Narrow {
+    fn narrow(wide: i64) -> Self;
+}
+
+impl Narrow for i16 {
+    fn narrow(wide: i64) -> Self {
+        wide as i16
+    }
+}
+
+impl Narrow for i32 {
+    fn narrow(wide: i64) -> Self {
+        wide as i32
+    }
+}
+
+impl Narrow for i64 {
+    fn narrow(wide: i64) -> Self {
+        wide
     }
 }
 
