@@ -16,6 +16,8 @@ mod bytes;
 mod codec;
 mod decode;
 mod int_rle;
+#[cfg(test)]
+mod java_tests;
 mod nested;
 mod projection;
 mod protobuf;
