@@ -9,6 +9,7 @@
 pub mod avro;
 pub mod container;
 pub mod footer_cache;
+pub mod guard;
 #[cfg(feature = "orc")]
 pub mod orc;
 pub mod parquet;

@@ -23,6 +23,8 @@ mod name;
 mod session;
 mod table;
 mod table_function;
+#[cfg(test)]
+mod testing;
 mod time_travel;
 mod version_clause;
 mod warehouse;

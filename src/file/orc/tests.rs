@@ -57,9 +57,9 @@ pub(super) async fn read_with(
         orc_legacy_ltz,
         footers: None,
     })
-        .await?
-        .try_collect()
-        .await
+    .await?
+    .try_collect()
+    .await
 }
 
 pub(super) fn block<F: Future>(f: F) -> F::Output {

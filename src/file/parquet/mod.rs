@@ -11,7 +11,6 @@
 mod access;
 mod convert;
 mod footer;
-mod guard;
 mod int96;
 mod schema;
 mod stream;
@@ -27,11 +26,11 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 
 use self::access::Access;
 use self::footer::Footer;
-use self::guard::guarded;
 use self::schema::Projection;
 use self::stream::RowGroups;
 use super::{BatchStream, ReadRequest};
 use crate::error::{Error, Result};
+use crate::file::guard::guarded;
 
 /// Opens a Parquet file: reads its footer, and gives the stream of its batches.
 pub async fn open(request: ReadRequest) -> Result<BatchStream> {

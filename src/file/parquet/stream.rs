@@ -14,10 +14,10 @@ use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
 
-use super::guard::guarded;
 use super::schema::Projection;
 use crate::error::{Error, Result};
 use crate::file::BatchStream;
+use crate::file::guard::guarded;
 use crate::storage::InputFile;
 
 /// A file that is being read.
