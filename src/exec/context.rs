@@ -13,7 +13,8 @@ use chrono_tz::Tz;
 use super::assign::ScanUnit;
 use super::evolution::CastContext;
 use super::evolution::SchemaMapping;
-use super::merge::section::MergeSpec;
+use super::merge::combine::spec::CombineSpec;
+use super::merge::section::{MergeSpec, Rule};
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
 use crate::spec::arrow_type::arrow_schema;
@@ -117,14 +118,15 @@ impl ScanContext {
         if let Some(mapping) = mappings.get(&key) {
             return Ok(Arc::clone(mapping));
         }
-        let wanted = if unit.branch.is_none() {
-            self.file_columns.clone()
-        } else {
-            self.columns_of(self.source(&unit.branch)?)?
-        };
+        let wanted = self.wanted(&unit.branch)?;
         let mapping = Arc::new(self.mapping_to(unit, &wanted, &[])?);
         mappings.insert(key, Arc::clone(&mapping));
         Ok(mapping)
+    }
+
+    /// The output columns that come from files, as a branch numbers them.
+    pub fn wanted(&self, branch: &Option<Arc<str>>) -> Result<Vec<DataField>> {
+        if branch.is_none() { Ok(self.file_columns.clone()) } else { self.columns_of(self.source(branch)?) }
     }
 
     /// How the columns of a unit's file, and the `system` columns besides, become other wanted ones of its branch.
@@ -141,6 +143,14 @@ impl ScanContext {
     pub fn merge_spec(&self, branch: &Option<Arc<str>>) -> Result<Arc<MergeSpec>> {
         let merge = self.source(branch)?.merge.as_ref().map(Arc::clone);
         merge.ok_or_else(|| Error::internal("files to merge of a table without primary key"))
+    }
+
+    /// How versions of a key are combined in a branch whose engine does so.
+    pub fn combine_spec(&self, branch: &Option<Arc<str>>) -> Result<Arc<CombineSpec>> {
+        match &self.merge_spec(branch)?.rule {
+            Rule::Combine(spec) => Ok(Arc::clone(spec)),
+            Rule::Keep(_) => Err(Error::internal("versions to combine of an engine that keeps one")),
+        }
     }
 
     fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {

@@ -45,9 +45,8 @@ async fn open_unit(
         return Ok(stream::empty().boxed());
     }
     let mapping = context.mapping(unit)?;
-    let constants = Constants::new(&context, &unit.partition)?;
     let batches = open_mapped(&context, unit, mapping, selection, batch_size, io).await?;
-    let output = Output { context, constants };
+    let output = Output::new(context, &unit.partition)?;
     Ok(batches.map(move |batch| output.rows(&batch?)).boxed())
 }
 
@@ -101,14 +100,21 @@ pub async fn open_mapped(
     Ok(batches.map(move |batch| mapping.apply(batch?)).boxed())
 }
 
-/// Brings the batches of one file to the scan's output.
-struct Output {
+/// Brings batches of one partition to the scan's output.
+pub struct Output {
     context: Arc<ScanContext>,
     constants: Constants,
 }
 
 impl Output {
-    fn rows(&self, mapped: &RecordBatch) -> Result<RecordBatch> {
+    /// For batches of a partition, whose values are a serialized `BinaryRow`.
+    pub fn new(context: Arc<ScanContext>, partition: &[u8]) -> Result<Self> {
+        let constants = Constants::new(&context, partition)?;
+        Ok(Self { context, constants })
+    }
+
+    /// A batch of the columns that come from files, with those of the partition.
+    pub fn rows(&self, mapped: &RecordBatch) -> Result<RecordBatch> {
         let rows = mapped.num_rows();
         let column = |source: &ColumnSource| match *source {
             ColumnSource::Partition(at) => self.constants.column(at, rows),

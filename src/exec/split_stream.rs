@@ -1,6 +1,6 @@
-//! The stream of one output partition: its units one after the other, the next one opened while one is read.
+//! The stream of one output partition: its tasks one after the other, the next one opened while one is read.
 //!
-//! In: the units that [`assign`](super::assign) gave this output partition. Out: batches, at most `fetch` rows.
+//! In: the tasks that [`assign`](super::assign) gave this output partition. Out: batches, at most `fetch` rows.
 //! Dropping the stream aborts what is under way.
 
 use std::collections::VecDeque;
@@ -16,8 +16,9 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::physical_plan::RecordBatchStream;
 use futures::{FutureExt, Stream, StreamExt};
 
-use super::assign::ScanUnit;
+use super::assign::ScanTask;
 use super::context::ScanContext;
+use super::merge::combine::stream as combine;
 use super::metrics::ScanMetrics;
 use super::raw_read;
 use crate::error::{Error, Result};
@@ -28,43 +29,48 @@ pub struct SplitStream {
     context: Arc<ScanContext>,
     batch_size: usize,
     metrics: ScanMetrics,
-    waiting: VecDeque<ScanUnit>,
+    waiting: VecDeque<ScanTask>,
     opening: Option<Opening>,
     current: Option<BatchStream>,
     /// Rows that may still be given out.
     rows_left: usize,
 }
 
-/// A unit that is being opened on a task of its own.
+/// A task that is being opened on a task of its own.
 struct Opening {
     task: SpawnedTask<Result<BatchStream>>,
     since: Instant,
 }
 
 impl SplitStream {
-    /// A stream over `units` that ends after `fetch` rows.
+    /// A stream over `tasks` that ends after `fetch` rows.
     pub fn new(
         context: Arc<ScanContext>,
-        units: Vec<ScanUnit>,
+        tasks: Vec<ScanTask>,
         batch_size: usize,
         fetch: Option<usize>,
         metrics: ScanMetrics,
     ) -> Self {
         let rows_left = fetch.unwrap_or(usize::MAX);
-        Self { context, batch_size, metrics, waiting: units.into(), opening: None, current: None, rows_left }
+        Self { context, batch_size, metrics, waiting: tasks.into(), opening: None, current: None, rows_left }
     }
 
-    /// Begins to open the next unit unless one is being opened.
+    /// Begins to open the next task unless one is being opened.
     fn open_next(&mut self) {
         if self.opening.is_some() {
             return;
         }
-        if let Some(unit) = self.waiting.pop_front() {
-            self.metrics.files_opened.add(1);
-            let batch_size = self.batch_size.min(self.rows_left).max(1);
-            let open = raw_read::open(Arc::clone(&self.context), unit, batch_size, self.metrics.io());
-            self.opening = Some(Opening { task: SpawnedTask::spawn(open), since: Instant::now() });
-        }
+        let Some(task) = self.waiting.pop_front() else { return };
+        let batch_size = self.batch_size.min(self.rows_left).max(1);
+        let (context, io) = (Arc::clone(&self.context), self.metrics.io());
+        let task = match task {
+            ScanTask::Read(unit) => {
+                self.metrics.files_opened.add(1);
+                SpawnedTask::spawn(raw_read::open(context, unit, batch_size, io))
+            }
+            ScanTask::Combine(unit) => SpawnedTask::spawn(combine::open(context, unit, batch_size, io)),
+        };
+        self.opening = Some(Opening { task, since: Instant::now() });
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {

@@ -17,7 +17,8 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::session;
 use crate::error::{Error, Result};
-use crate::exec::merge::section::MergeSpec;
+use crate::exec::merge::combine::spec::CombineSpec;
+use crate::exec::merge::section::{MergeSpec, Rule};
 use crate::exec::merge::survivors::Keep;
 use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
 use crate::file::FooterCache;
@@ -144,10 +145,10 @@ fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchem
 /// How versions of a key are merged.
 fn merge_spec(schema: &TableSchema, options: &TableOptions) -> Result<MergeSpec> {
     let ignore_delete = options.ignore_delete;
-    let keep = match options.merge_engine {
-        MergeEngine::Deduplicate => Keep::Newest { ignore_delete },
-        MergeEngine::FirstRow => Keep::Oldest { ignore_delete },
-        other => return Err(Error::unsupported(format!("merging by merge-engine '{}'", other.as_str()))),
+    let rule = match CombineSpec::new(schema, options)? {
+        Some(spec) => Rule::Combine(Arc::new(spec)),
+        None if options.merge_engine == MergeEngine::FirstRow => Rule::Keep(Keep::Oldest { ignore_delete }),
+        None => Rule::Keep(Keep::Newest { ignore_delete }),
     };
     let sequence = options.sequence_field.iter().flatten().map(|name| {
         let field = schema.field(name).cloned();
@@ -157,7 +158,8 @@ fn merge_spec(schema: &TableSchema, options: &TableOptions) -> Result<MergeSpec>
         key_fields: schema.trimmed_primary_key_fields(),
         sequence_fields: sequence.collect::<Result<_>>()?,
         sequence_descending: options.sequence_field_sort_order == SortOrder::Descending,
-        keep,
+        rule,
+        lowest_level_only: options.needs_lookup() && options.merge_engine != MergeEngine::FirstRow,
     })
 }
 

@@ -1,0 +1,1 @@
+//! A row-at-a-time model for tests.
