@@ -15,6 +15,7 @@ use super::evolution::CastContext;
 use super::evolution::SchemaMapping;
 use super::merge::combine::spec::CombineSpec;
 use super::merge::section::{MergeSpec, Rule};
+use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
 use crate::spec::arrow_type::arrow_schema;
@@ -27,6 +28,8 @@ use crate::storage::Storage;
 pub struct ScanSpec {
     /// The stores that files lie in.
     pub storage: Storage,
+    /// What is kept over queries.
+    pub cache: Arc<PaimonCache>,
     /// Footers that are kept over queries.
     pub footers: Option<Arc<FooterCache>>,
     /// All columns of the table that may be asked for.

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::session;
+use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::exec::merge::combine::spec::CombineSpec;
 use crate::exec::merge::section::{MergeSpec, Rule};
@@ -42,6 +43,8 @@ pub struct PaimonTableProvider {
     table_schema: Arc<TableSchema>,
     schema: SchemaRef,
     constraints: Constraints,
+    /// For sessions that have none of their own.
+    cache: Arc<PaimonCache>,
 }
 
 impl PaimonTableProvider {
@@ -56,14 +59,14 @@ impl PaimonTableProvider {
     ) -> Result<Self> {
         let branch = branch.or(options.get("branch").map(String::as_str)).unwrap_or(MAIN_BRANCH);
         let manager = SnapshotManager::new(storage.clone(), location.clone(), branch)?;
-        Self::resolve(location.name().to_owned(), Arc::new(manager), options, zone).await
+        Self::resolve(location.name().to_owned(), Arc::new(manager), options, zone, Arc::default()).await
     }
 
     /// The same table with further dynamic options.
     pub async fn with_options(&self, options: BTreeMap<String, String>, zone: Tz) -> Result<Self> {
         let mut all = self.dynamic_options.clone();
         all.extend(options);
-        Self::resolve(self.name.clone(), Arc::clone(&self.manager), all, zone).await
+        Self::resolve(self.name.clone(), Arc::clone(&self.manager), all, zone, Arc::clone(&self.cache)).await
     }
 
     async fn resolve(
@@ -71,6 +74,7 @@ impl PaimonTableProvider {
         manager: Arc<SnapshotManager>,
         dynamic_options: BTreeMap<String, String>,
         zone: Tz,
+        cache: Arc<PaimonCache>,
     ) -> Result<Self> {
         manager.check_branch().await?;
         let latest = manager.latest_schema().await?;
@@ -81,7 +85,7 @@ impl PaimonTableProvider {
         let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
         let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
         let constraints = Constraints::new_unverified(constraints);
-        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints })
+        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, cache })
     }
 
     /// The table's name.
@@ -110,6 +114,7 @@ impl PaimonTableProvider {
         let source = |b: &PlannedBranch| Ok((b.name.clone(), source_schemas(plan, b)?));
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
+            cache: state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache)),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
             partition_fields: self.table_schema.partition_fields(),

@@ -1,8 +1,9 @@
 //! Finds the surviving rows of a section: [`MergeSection`].
 //!
 //! In: the sorted runs of a section. Out: for each of its files the rows that are rows of the table as they are, and for
-//! engines that combine versions the keys that have several; found once for all output partitions that read the section. Only key, sequence and row-kind columns are read here, each run by a task of
-//! its own, so that decoding runs beside the tournament.
+//! engines that combine versions the keys that have several. Found once for all output partitions that read the section,
+//! and kept in the session's cache: the files of a section never change. Only key, sequence and row-kind columns are read
+//! here, each run by a task of its own, so that decoding runs beside the tournament.
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use super::keys::{KeyEncoder, with_plain_floats};
 use super::lowest_level::LowestLevel;
 use super::survivors::{Keep, Survivors};
 use super::tournament::{KeyBatch, Positions, Sink, merge_keys};
+use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, Result};
 use crate::exec::assign::ScanUnit;
 use crate::exec::context::ScanContext;
@@ -79,7 +81,7 @@ pub struct MergeSection {
     branch: Option<Arc<str>>,
     partition: Arc<[u8]>,
     section: Section,
-    merged: OnceCell<Merged>,
+    merged: OnceCell<Arc<Merged>>,
 }
 
 /// What merging the keys of a section gave.
@@ -89,6 +91,13 @@ struct Merged {
     rows: Vec<RowSelection>,
     /// The keys whose versions are combined, where the engine does so.
     groups: Option<Arc<Groups>>,
+}
+
+impl CacheValue for Merged {
+    fn heap_bytes(&self) -> usize {
+        let rows: usize = self.rows.iter().map(RowSelection::heap_bytes).sum();
+        rows + self.groups.as_ref().map_or(0, |groups| groups.heap_bytes())
+    }
 }
 
 impl MergeSection {
@@ -129,7 +138,31 @@ impl MergeSection {
     }
 
     async fn merged(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<&Merged> {
-        self.merged.get_or_try_init(|| self.merge(context, io)).await
+        let merged = self.merged.get_or_try_init(|| async {
+            let key = CacheKey::new(CacheKind::MergedSection, self.cache_name(&*context.merge_spec(&self.branch)?));
+            context.spec().cache.get_or_load(key, self.merge(context, io)).await
+        });
+        merged.await.map(Arc::as_ref)
+    }
+
+    /// Names everything that the result of merging depends on.
+    fn cache_name(&self, spec: &MergeSpec) -> String {
+        let columns = |fields: &[DataField]| fields.iter().map(|f| (f.id, f.data_type.to_string())).collect::<Vec<_>>();
+        let rule = match &spec.rule {
+            Rule::Keep(keep) => format!("{keep:?}"),
+            Rule::Combine(_) => "combine".to_owned(),
+        };
+        let (keys, sequence) = (columns(&spec.key_fields), columns(&spec.sequence_fields));
+        let mut name = format!("{rule} {keys:?} {sequence:?} {} ", spec.sequence_descending);
+        name.push_str(if spec.lowest_level_only { "lowest" } else { "all" });
+        for run in &self.section.runs {
+            name.push('\n');
+            for file in run {
+                let deletion = file.deletion.as_ref().map(|d| (&d.path, d.offset));
+                name.push_str(&format!("{} {} {deletion:?} ", file.path, file.meta.level));
+            }
+        }
+        name
     }
 
     async fn merge(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Merged> {
