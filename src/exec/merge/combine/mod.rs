@@ -22,7 +22,7 @@ pub mod sequence;
 pub mod spec;
 pub mod stream;
 
-#[cfg(any())]
+#[cfg(test)]
 mod model;
-#[cfg(any())]
+#[cfg(test)]
 mod tests;
