@@ -36,6 +36,8 @@ pub struct ScanSpec {
     pub fields: Vec<DataField>,
     /// The partition columns, in the order of the partition rows.
     pub partition_fields: Vec<DataField>,
+    /// Table option `partition.default-name`.
+    pub partition_default_name: String,
     /// The schemas that files were written with: of the table, and of each other branch that files come from.
     pub sources: HashMap<Option<Arc<str>>, SourceSchemas>,
     /// The session's zone, for casts between times.

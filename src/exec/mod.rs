@@ -7,6 +7,7 @@
 pub mod assign;
 pub mod context;
 pub mod evolution;
+mod lost_folder;
 pub mod merge;
 pub mod metrics;
 pub mod raw_read;

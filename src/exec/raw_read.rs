@@ -11,9 +11,10 @@ use arrow::compute::take;
 use futures::{StreamExt, stream};
 
 use super::assign::ScanUnit;
-use super::context::{ColumnSource, ScanContext};
+use super::context::{ColumnSource, ScanContext, ScanSpec};
 use super::evolution::SchemaMapping;
-use crate::error::{Error, Result};
+use super::lost_folder::{self, PartitionNames};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::{self, BatchStream, FileFormat, ReadRequest};
 use crate::selection::RowSelection;
 use crate::spec::binary_row::BinaryRow;
@@ -96,8 +97,29 @@ pub async fn open_mapped(
         orc_legacy_ltz: spec.orc_legacy_ltz,
         footers: spec.footers.clone(),
     };
-    let batches = file::open(request).await?;
+    let batches = match file::open(request.clone()).await {
+        Err(e) if e.kind() == ErrorKind::NotFound && meta.external_path.is_none() => {
+            match elsewhere(spec, unit).await? {
+                Some(location) => {
+                    file::open(ReadRequest { file: spec.storage.file(&location, Some(size))?, ..request }).await?
+                }
+                None => return Err(e),
+            }
+        }
+        opened => opened?,
+    };
     Ok(batches.map(move |batch| mapping.apply(batch?)).boxed())
+}
+
+/// Where the file of a unit is when it is not where Java would put it.
+async fn elsewhere(spec: &ScanSpec, unit: &ScanUnit) -> Result<Option<Location>> {
+    let fields = &spec.partition_fields;
+    if fields.is_empty() {
+        return Ok(None);
+    }
+    let names = PartitionNames { fields, default_name: &spec.partition_default_name, zone: spec.zone };
+    let values = BinaryRow::from_serialized(&unit.partition)?.decode(fields.iter().map(|f| &f.data_type))?;
+    lost_folder::find(&spec.storage, &Location::parse(&unit.file.path)?, names, &values).await
 }
 
 /// Brings batches of one partition to the scan's output.

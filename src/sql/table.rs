@@ -117,6 +117,7 @@ impl PaimonTableProvider {
             cache: state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache)),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
+            partition_default_name: own.options.partition_default_name.clone(),
             partition_fields: self.table_schema.partition_fields(),
             sources: plan.branches.iter().map(source).collect::<Result<HashMap<_, _>>>()?,
             zone,

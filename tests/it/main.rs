@@ -5,4 +5,5 @@
 mod damage;
 mod golden;
 mod layout;
+mod options;
 mod support;
