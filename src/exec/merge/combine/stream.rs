@@ -34,10 +34,23 @@ const ROWS_AHEAD_PER_ROW: usize = 8;
 /// No run is read in smaller batches.
 const MIN_RUN_BATCH_ROWS: usize = 256;
 
-/// Opens a unit; the section is merged here unless it was.
+/// Opens a unit; the section is merged here unless it was. Errors that concern no single file name the files' folder.
 pub async fn open(
     context: Arc<ScanContext>,
     unit: CombineUnit,
+    batch_size: usize,
+    io: Arc<IoStats>,
+) -> Result<BatchStream> {
+    let folder = unit.section.files().next().and_then(|f| f.path.rsplit_once('/')).map_or("", |(folder, _)| folder);
+    let folder = folder.to_owned();
+    let opened = open_unit(context, &unit, batch_size, io).await;
+    let batches = opened.map_err(|e| e.in_file(&folder))?;
+    Ok(batches.map_err(move |e| e.in_file(&folder)).boxed())
+}
+
+async fn open_unit(
+    context: Arc<ScanContext>,
+    unit: &CombineUnit,
     batch_size: usize,
     io: Arc<IoStats>,
 ) -> Result<BatchStream> {
@@ -50,7 +63,7 @@ pub async fn open(
     let spec = context.combine_spec(branch)?;
     let wanted = context.wanted(branch)?;
     let plan = CombinePlan::new(&spec, &wanted)?;
-    let runs = read_runs(&context, &unit, &groups, &part, &plan, batch_size, &io);
+    let runs = read_runs(&context, unit, &groups, &part, &plan, batch_size, &io);
     let output = raw_read::Output::new(context, unit.section.partition())?;
     let combiner = Combiner::new(groups, part.groups, plan, runs, batch_size);
     Ok(combiner.batches().map(move |batch| output.rows(&batch?)).boxed())
@@ -68,8 +81,8 @@ fn read_runs(
 ) -> Vec<Run> {
     let fields: Arc<[DataField]> = plan.read_fields().into();
     let runs = unit.section.runs().len().max(1);
-    let batch_rows =
-        (batch_size * ROWS_AHEAD_PER_ROW / runs).clamp(MIN_RUN_BATCH_ROWS, batch_size.max(MIN_RUN_BATCH_ROWS));
+    let batch_rows = (batch_size.saturating_mul(ROWS_AHEAD_PER_ROW) / runs)
+        .clamp(MIN_RUN_BATCH_ROWS, batch_size.max(MIN_RUN_BATCH_ROWS));
     let mut first_file = 0;
     let mut readers = vec![];
     for (run, ranks) in unit.section.runs().iter().zip(&part.ranks) {
@@ -167,8 +180,9 @@ impl Combiner {
     /// The next groups to combine at once.
     fn chunk(&self) -> Range<usize> {
         let begin = self.left.start;
-        let versions = self.groups.bounds(begin).start + self.batch_size * VERSIONS_PER_KEY;
-        let most = self.left.end.min(begin + self.batch_size);
+        let most_versions = self.batch_size.saturating_mul(VERSIONS_PER_KEY);
+        let versions = self.groups.bounds(begin).start.saturating_add(most_versions);
+        let most = self.left.end.min(begin.saturating_add(self.batch_size));
         let fits = |group: &usize| self.groups.bounds(*group).end <= versions;
         // A key of very many versions is a chunk of its own.
         let more = (begin + 1..most).take_while(fits).count();
