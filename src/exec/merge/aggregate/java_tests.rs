@@ -93,3 +93,16 @@ fn errors_name_function_column_and_type() {
     let error = answer("max", "INT", "", r#"[["+",1],["-",1]]"#, 1).unwrap_err().to_string();
     assert!(error.contains("'max'") && error.contains("fields.c.ignore-retract"), "{error}");
 }
+
+#[test]
+fn temp_fuzz() {
+    let Ok(path) = std::env::var("AGG_FUZZ") else { return };
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut bad = 0;
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if std::panic::catch_unwind(|| check(line)).is_err() {
+            bad += 1;
+        }
+    }
+    assert_eq!(bad, 0);
+}

@@ -35,6 +35,8 @@ mod value_bytes;
 #[cfg(test)]
 mod java_tests;
 #[cfg(test)]
+mod model_tests;
+#[cfg(test)]
 mod testing;
 
 use arrow::array::ArrayRef;

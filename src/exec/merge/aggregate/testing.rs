@@ -47,7 +47,7 @@ fn parsed<T: FromStr<Err: std::fmt::Debug>>(values: &[&Value]) -> Vec<Option<T>>
 }
 
 fn primitive<P: ArrowPrimitiveType<Native: FromStr<Err: std::fmt::Debug>>>(values: &[&Value]) -> ArrayRef {
-    Arc::new(PrimitiveArray::<P>::from(parsed::<P::Native>(values)))
+    Arc::new(PrimitiveArray::<P>::from_iter(parsed::<P::Native>(values)))
 }
 
 fn decimal(value: &str, scale: u8) -> i128 {
