@@ -9,7 +9,7 @@ use arrow::compute::interleave;
 use super::program::Program;
 use super::spec::{LAST_NON_NULL_VALUE, LAST_VALUE, PRIMARY_KEY, ignores_retract};
 use crate::error::{Error, Result};
-use crate::exec::merge::aggregate::{Aggregator, Member, Step, Versions};
+use crate::exec::merge::aggregate::{Aggregator, FieldOptions, Member, Step, Versions, aggregator};
 use crate::options::TableOptions;
 use crate::spec::data_type::DataField;
 
@@ -62,17 +62,12 @@ impl Function {
     }
 }
 
-#[cfg(not(test))]
-fn fold(name: &str, field: &DataField, _: &TableOptions) -> Result<Box<dyn Aggregator>> {
-    Err(Error::unsupported(format!("the aggregate function '{name}' of column '{}'", field.name)))
-}
-
-#[cfg(test)]
-fn fold(name: &str, field: &DataField, _: &TableOptions) -> Result<Box<dyn Aggregator>> {
-    match name {
-        "trace" => Ok(Box::new(super::model::Trace)),
-        _ => Err(Error::unsupported(format!("the aggregate function '{name}' of column '{}'", field.name))),
+fn fold(name: &str, field: &DataField, options: &TableOptions) -> Result<Box<dyn Aggregator>> {
+    #[cfg(test)]
+    if name == "trace" {
+        return Ok(Box::new(super::model::Trace));
     }
+    aggregator(name, field, &FieldOptions::of(options.raw(), &field.name)?)
 }
 
 /// A place in the inputs; the place behind all inputs is NULL.
