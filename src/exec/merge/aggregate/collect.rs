@@ -2,7 +2,8 @@
 //!
 //! In: versions of an ARRAY column. Out: each key's elements in the order in which they came, NULL elements among them;
 //! with `distinct` each only once. A retract removes one occurrence, the first, for each of its elements.
-//! Java: `FieldCollectAgg`. There, bytes are compared by identity, so that none are ever equal; here by value.
+//! Java: `FieldCollectAgg`. In release 1.4 bytes are compared by identity, so that none are ever equal, floats in rows take
+//! -0.0 for 0.0 and NaN for nothing, and NULL beside rows fails; here, as in later releases, all are compared by value.
 
 use std::collections::{HashMap, HashSet};
 

@@ -134,10 +134,7 @@ impl Maker<'_> {
     fn collect(self) -> Made {
         use TypeKind as T;
         let arrow_type = self.arrow_type();
-        let T::Array(element) = self.kind() else {
-            self.takes(false, "ARRAY")?;
-            return Err(Error::internal("unreachable"));
-        };
+        let T::Array(element) = self.kind() else { return Err(self.error("it takes columns of type ARRAY")) };
         let constructed = matches!(element.kind, T::Array(_) | T::Map(..) | T::Multiset(_) | T::Row(_) | T::Vector(..));
         Ok(Box::new(Collect { subject: self.subject, arrow_type, distinct: self.options.distinct, constructed }))
     }

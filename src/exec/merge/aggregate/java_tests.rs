@@ -3,13 +3,13 @@
 //! A line of `java_cases.txt` is `function | type | options | steps | result`; `!` is an error. Lists are compared as
 //! multisets, since Java's come out of hash maps.
 
+use arrow::array::{Array, ArrayRef, AsArray};
 use serde_json::Value;
 
 use super::hll::HllSketch;
 use super::testing::{function, json_column, run, same, step};
 use crate::error::Result;
 use crate::spec::data_type::DataType;
-use arrow::array::{Array, ArrayRef, AsArray};
 
 fn answer(name: &str, data_type: &str, options: &str, steps: &str, inputs: usize) -> Result<ArrayRef> {
     let steps: Vec<Vec<Value>> = serde_json::from_str(steps).unwrap();
@@ -92,17 +92,4 @@ fn errors_name_function_column_and_type() {
     }
     let error = answer("max", "INT", "", r#"[["+",1],["-",1]]"#, 1).unwrap_err().to_string();
     assert!(error.contains("'max'") && error.contains("fields.c.ignore-retract"), "{error}");
-}
-
-#[test]
-fn temp_fuzz() {
-    let Ok(path) = std::env::var("AGG_FUZZ") else { return };
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut bad = 0;
-    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if std::panic::catch_unwind(|| check(line)).is_err() {
-            bad += 1;
-        }
-    }
-    assert_eq!(bad, 0);
 }

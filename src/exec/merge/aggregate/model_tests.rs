@@ -183,7 +183,7 @@ impl Model {
                 (a, b) => json!(format!("{a}{}{b}", if self.case.2.is_empty() { "," } else { "--" })),
             },
             "collect" => Value::Array([rows(&acc), rows(&value)].concat()),
-            "merge_map" => rows(&value).into_iter().fold(acc, |map, entry| put(map, entry)),
+            "merge_map" => rows(&value).into_iter().fold(acc, put),
             "merge_map_with_keytime" => rows(&value).into_iter().fold(acc, put_later),
             "nested_update" => self.classic(&acc, &value),
             "nested_partial_update" => [rows(&acc), rows(&value)]
@@ -340,8 +340,8 @@ proptest! {
             Ok(want) => {
                 let (want, got) = (json_column(&data_type, &want), got.unwrap());
                 prop_assert_eq!(want.len(), got.len());
-                for row in 0..want.len() {
-                    prop_assert!(same(&want, &got, row), "{:?} {:?}: want {:?}, got {:?}", case, keys[row], want.slice(row, 1), got.slice(row, 1));
+                for (row, key) in keys.iter().enumerate() {
+                    prop_assert!(same(&want, &got, row), "{:?} {:?}: want {:?}, got {:?}", case, key, want.slice(row, 1), got.slice(row, 1));
                 }
             }
         }

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::options::value::OptionValue;
 
+/// The option of a table that `ignore-retract` contradicts.
+const REMOVE_ON_DELETE: &str = "aggregation.remove-record-on-delete";
+
 /// What becomes of a row whose nested key contains NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NullKeys {
@@ -47,8 +50,14 @@ impl FieldOptions {
     /// Reads the options of `column` from a table's options.
     pub fn of(raw: &BTreeMap<String, String>, column: &str) -> Result<Self> {
         let reader = Reader { raw, column };
+        let ignore_retract = reader.get("ignore-retract")?.unwrap_or(false);
+        if ignore_retract && raw.get(REMOVE_ON_DELETE).and_then(|text| bool::parse(text)) == Some(true) {
+            return Err(Error::invalid_option(format!(
+                "{REMOVE_ON_DELETE} contradicts fields.{column}.ignore-retract"
+            )));
+        }
         Ok(Self {
-            ignore_retract: reader.get("ignore-retract")?.unwrap_or(false),
+            ignore_retract,
             distinct: reader.get("distinct")?.unwrap_or(false),
             list_agg_delimiter: reader.get("list-agg-delimiter")?.unwrap_or_else(|| ",".into()),
             nested_key: reader.names("nested-key"),
@@ -145,5 +154,7 @@ mod tests {
             let error = options(&[(&key, value)]).unwrap_err().to_string();
             assert!(error.contains(&key) && error.contains(value), "{error}");
         }
+        assert!(options(&[("fields.c.ignore-retract", "true"), (REMOVE_ON_DELETE, "true")]).is_err());
+        assert!(options(&[("fields.c.ignore-retract", "true"), (REMOVE_ON_DELETE, "false")]).is_ok());
     }
 }

@@ -102,7 +102,8 @@ impl ThetaSketch {
             (false, _) => (3, 0),
         };
         let mut out = vec![longs, SERIAL_VERSION, COMPACT, 0, 0, flags | IS_COMPACT_READ_ONLY | IS_ORDERED];
-        out.extend_from_slice(&SEED_HASH.to_le_bytes());
+        let seed_hash = if flags & IS_EMPTY == 0 { SEED_HASH } else { 0 };
+        out.extend_from_slice(&seed_hash.to_le_bytes());
         if longs > 1 {
             out.extend_from_slice(&(self.hashes.len() as u32).to_le_bytes());
             out.extend_from_slice(&1f32.to_le_bytes());

@@ -37,18 +37,6 @@ pub(super) fn append_value(array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
     }
     out.push(1);
     match array.data_type() {
-        ArrowType::Boolean => out.push(array.as_boolean().value(row).into()),
-        ArrowType::Int8 => fixed::<Int8Type>(array, row, out),
-        ArrowType::Int16 => fixed::<Int16Type>(array, row, out),
-        ArrowType::Int32 => fixed::<Int32Type>(array, row, out),
-        ArrowType::Int64 => fixed::<Int64Type>(array, row, out),
-        ArrowType::Decimal128(..) => fixed::<Decimal128Type>(array, row, out),
-        ArrowType::Date32 => fixed::<Date32Type>(array, row, out),
-        ArrowType::Time32(TimeUnit::Millisecond) => fixed::<Time32MillisecondType>(array, row, out),
-        ArrowType::Timestamp(TimeUnit::Second, _) => fixed::<TimestampSecondType>(array, row, out),
-        ArrowType::Timestamp(TimeUnit::Millisecond, _) => fixed::<TimestampMillisecondType>(array, row, out),
-        ArrowType::Timestamp(TimeUnit::Microsecond, _) => fixed::<TimestampMicrosecondType>(array, row, out),
-        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => fixed::<TimestampNanosecondType>(array, row, out),
         ArrowType::Float32 => {
             let value = array.as_primitive::<Float32Type>().value(row);
             out.extend_from_slice((if value.is_nan() { f32::NAN } else { value }).to_byte_slice());
@@ -67,6 +55,25 @@ pub(super) fn append_value(array: &dyn Array, row: usize, out: &mut Vec<u8>) -> 
         ArrowType::List(_) => elements(&array.as_list::<i32>().value(row), out)?,
         ArrowType::FixedSizeList(..) => elements(&array.as_fixed_size_list().value(row), out)?,
         ArrowType::Map(..) => entries(&array.as_map().value(row), out)?,
+        _ => append_fixed(array, row, out)?,
+    }
+    Ok(())
+}
+
+fn append_fixed(array: &dyn Array, row: usize, out: &mut Vec<u8>) -> Result<()> {
+    match array.data_type() {
+        ArrowType::Boolean => out.push(array.as_boolean().value(row).into()),
+        ArrowType::Int8 => fixed::<Int8Type>(array, row, out),
+        ArrowType::Int16 => fixed::<Int16Type>(array, row, out),
+        ArrowType::Int32 => fixed::<Int32Type>(array, row, out),
+        ArrowType::Int64 => fixed::<Int64Type>(array, row, out),
+        ArrowType::Decimal128(..) => fixed::<Decimal128Type>(array, row, out),
+        ArrowType::Date32 => fixed::<Date32Type>(array, row, out),
+        ArrowType::Time32(TimeUnit::Millisecond) => fixed::<Time32MillisecondType>(array, row, out),
+        ArrowType::Timestamp(TimeUnit::Second, _) => fixed::<TimestampSecondType>(array, row, out),
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => fixed::<TimestampMillisecondType>(array, row, out),
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => fixed::<TimestampMicrosecondType>(array, row, out),
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => fixed::<TimestampNanosecondType>(array, row, out),
         other => return Err(Error::internal(format!("{other} is no type of a table's value"))),
     }
     Ok(())
