@@ -128,7 +128,7 @@ async fn travel_of_fallback(request: ScanRequest<'_>, manager: &SnapshotManager)
 
 async fn plan_branch(request: ScanRequest<'_>, name: Option<Arc<str>>) -> Result<(Vec<DataSplit>, PlannedBranch)> {
     let ScanRequest { manager, version, options, .. } = request;
-    check_supported(&version.schema, options)?;
+    check_supported(&version.schema, options, manager.branch())?;
     let splits = match (&version.kind, &version.snapshot) {
         (ScanKind::All, None) => vec![],
         (ScanKind::All, Some(snapshot)) => snapshot_splits(request, name.clone(), snapshot).await?,
@@ -181,6 +181,7 @@ async fn snapshot_splits(
         paths: &mut paths,
         deletions: &deletions,
         key_types: &key_types,
+        ordered_by_key: !options.pk_clustering_override,
         deletions_cover_versions: options.deletion_vectors_enabled || options.merge_engine == MergeEngine::FirstRow,
     };
     maker.splits(live)

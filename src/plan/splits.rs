@@ -40,6 +40,8 @@ pub struct SplitMaker<'a> {
     pub deletions: &'a DeletionFiles,
     /// The types of the trimmed primary key; none for an append table.
     pub key_types: &'a [DataType],
+    /// Whether files are ordered by the key; else nothing is merged, deletion vectors mark all older versions.
+    pub ordered_by_key: bool,
     /// Whether deletion vectors already take away the older versions of keys.
     pub deletions_cover_versions: bool,
 }
@@ -99,7 +101,11 @@ impl SplitMaker<'_> {
     fn by_key(&mut self, bucket: Vec<ManifestEntry>) -> Result<Vec<Piece>> {
         let files = bucket.into_iter().map(|e| self.file(e)).collect::<Result<Vec<_>>>()?;
         let mut pieces = vec![];
-        for runs in sections(files, self.key_types, |f| &f.meta)? {
+        let sections = match self.ordered_by_key {
+            true => sections(files, self.key_types, |f| &f.meta)?,
+            false => files.into_iter().map(|file| vec![vec![file]]).collect(),
+        };
+        for runs in sections {
             if self.is_raw(&runs) {
                 pieces.extend(runs.into_iter().flatten().map(Piece::File));
             } else {
