@@ -18,7 +18,7 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 use futures::future::try_join_all;
 
-use super::deletion_files::DeletionFiles;
+use super::deletion_files::{BucketPath, DeletionFiles};
 use super::live_entries::live_entries;
 use super::manifests::ManifestReader;
 use super::paths::DataPaths;
@@ -233,7 +233,7 @@ impl BranchPlanner<'_> {
         let root = manager.table().to_string();
         let mut paths = DataPaths::new(root.clone(), schema.partition_fields(), options, zone);
         let mut bucket_path = |partition: &[u8], bucket: i32| paths.bucket(partition, bucket);
-        let bucket_path: Option<&mut dyn FnMut(&[u8], i32) -> Result<String>> =
+        let bucket_path: Option<BucketPath<'_>> =
             if options.index_file_in_data_file_dir { Some(&mut bucket_path) } else { None };
         let deletions = DeletionFiles::new(index_files, &root, bucket_path)?;
         let key_types: Vec<_> = match schema.primary_keys.is_empty() {

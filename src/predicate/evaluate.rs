@@ -17,25 +17,24 @@ impl Predicate {
     /// What it says of a row; `None` is UNKNOWN. `value` gives the value of a column, `None` for NULL.
     pub fn evaluate<'v>(&self, value: &dyn Fn(&Leaf) -> Option<&'v Datum>) -> Option<bool> {
         match self {
-            Predicate::And(list) => {
-                let each = list.iter().map(|p| p.evaluate(value));
-                each.fold(Some(true), |all, one| match (all, one) {
-                    (Some(false), _) | (_, Some(false)) => Some(false),
-                    (Some(true), Some(true)) => Some(true),
-                    _ => None,
-                })
-            }
-            Predicate::Or(list) => {
-                let each = list.iter().map(|p| p.evaluate(value));
-                each.fold(Some(false), |any, one| match (any, one) {
-                    (Some(true), _) | (_, Some(true)) => Some(true),
-                    (Some(false), Some(false)) => Some(false),
-                    _ => None,
-                })
-            }
+            Predicate::And(list) => decided(list, value, false),
+            Predicate::Or(list) => decided(list, value, true),
             Predicate::Leaf(leaf) => leaf.evaluate(value(leaf)),
         }
     }
+}
+
+/// `by` if one of the list says so; the opposite if all say that.
+fn decided<'v>(list: &[Predicate], value: &dyn Fn(&Leaf) -> Option<&'v Datum>, by: bool) -> Option<bool> {
+    let mut all = Some(!by);
+    for predicate in list {
+        match predicate.evaluate(value) {
+            Some(said) if said == by => return Some(by),
+            Some(_) => {}
+            None => all = None,
+        }
+    }
+    all
 }
 
 impl Leaf {

@@ -147,7 +147,7 @@ mod tests {
             Predicate::all_of([equal(1, 1), equal(2, 5)]),
             Predicate::all_of([equal(1, 2), equal(2, 6)]),
         ]);
-        let mut with_first =
+        let with_first =
             |value| p.residual(&mut |leaf| (leaf.column.id == 1).then(|| leaf.test == Test::Equal(int(value))));
         assert_eq!(with_first(1), equal(2, 5));
         assert_eq!(with_first(2), equal(2, 6));

@@ -6,7 +6,6 @@
 //! exact; else nothing is known of the column. Java: `SimpleStatsEvolution`, `AppendOnlyFileStoreScan`,
 //! `KeyValueFileStoreScan`.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -215,7 +214,7 @@ fn lifted(bound: Datum, from: &DataType, to: &DataType) -> Option<Datum> {
         }
         (bound @ Datum::String(_), _) => Some(bound),
         // What the file's type does not hold is cut before the type changes.
-        (bound @ Datum::Timestamp { .. }, _) => Some(as_seen(&bound, from)).map(Cow::into_owned),
+        (bound @ Datum::Timestamp { .. }, _) => Some(as_seen(&bound, from).into_owned()),
         _ => None,
     }
 }

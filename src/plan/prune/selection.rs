@@ -82,7 +82,7 @@ impl<'p> EntrySelection<'p> {
     /// Adds what was seen to the counters of the scan. Partitions and buckets count once in all manifests.
     pub fn finish(self) -> SeenEntries {
         let partitions = self.seen.into_values().map(|seen| {
-            let mut buckets: HashMap<i32, bool> = HashMap::new();
+            let mut buckets = SeenBuckets::new();
             for ((bucket, ..), kept) in seen.buckets {
                 *buckets.entry(bucket).or_default() |= kept;
             }
@@ -92,24 +92,27 @@ impl<'p> EntrySelection<'p> {
     }
 }
 
+/// Whether something of a bucket was kept.
+type SeenBuckets = HashMap<i32, bool>;
+
 /// What a selection saw of one manifest, or of several.
 #[derive(Debug, Default)]
 pub struct SeenEntries {
-    partitions: Vec<(Arc<PartitionVerdict>, HashMap<i32, bool>)>,
+    partitions: Vec<(Arc<PartitionVerdict>, SeenBuckets)>,
     entries: Kept,
 }
 
 impl SeenEntries {
     /// Counts what was seen in all manifests.
     pub fn count(all: impl IntoIterator<Item = Self>, pruning: &Pruning) {
-        let mut partitions: HashMap<Arc<[u8]>, (bool, HashMap<i32, bool>)> = HashMap::new();
+        let mut partitions: HashMap<Arc<[u8]>, (bool, SeenBuckets)> = HashMap::new();
         let mut entries = Kept::default();
         for seen in all {
             entries.seen += seen.entries.seen;
             entries.kept += seen.entries.kept;
             for (verdict, buckets) in seen.partitions {
                 let known = partitions.entry(Arc::clone(&verdict.partition));
-                let (_, known) = known.or_insert_with(|| (verdict.is_kept(), HashMap::new()));
+                let (_, known) = known.or_insert_with(|| (verdict.is_kept(), SeenBuckets::new()));
                 for (bucket, kept) in buckets {
                     *known.entry(bucket).or_default() |= kept;
                 }

@@ -305,7 +305,8 @@ fn dense_and_missing_statistics() {
 #[test]
 fn statistics_of_older_schemas_are_brought_over_where_that_is_exact() {
     let wide = [("dt", "STRING"), ("key", "BIGINT"), ("w", "BIGINT"), ("s", "STRING"), ("new", "INT")];
-    let asked = Asked::new(schema(2, &wide, &[("bucket", "4")]), vec![own_schema()]);
+    let renamed = TableSchema { primary_keys: vec!["dt".into(), "key".into()], ..schema(2, &wide, &[("bucket", "4")]) };
+    let asked = Asked::new(renamed, vec![own_schema()]);
     let leaf = |id: i32, test| Predicate::leaf(column(id, wide[id as usize].1), test);
     let long = Datum::BigInt;
     let file = file();

@@ -177,7 +177,8 @@ fn whole(literal: &ScalarValue, bits: u8, value: impl Fn(i128) -> Option<Datum>)
         ScalarValue::Float64(Some(v)) => (*v, 53),
         _ => return None,
     };
-    let in_reach = literal.abs() < 2f64.powi(i32::from(kept_bits)) || literal.abs() > 2f64.powi(64) || bits <= kept_bits;
+    let in_reach =
+        literal.abs() < 2f64.powi(i32::from(kept_bits)) || literal.abs() > 2f64.powi(64) || bits <= kept_bits;
     if literal.is_nan() || !in_reach {
         return None;
     }

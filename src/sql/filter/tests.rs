@@ -117,7 +117,11 @@ fn samples() -> Vec<Sample> {
             [-1, 0, 19_723].map(Datum::Date).into(),
             &["DATE '2024-01-01'", "TIMESTAMP '2024-01-01 12:00:00'", "DATE '1970-01-01'", "'2024-01-01'"],
         ),
-        sample("TIME(3)", [0, 1_500].map(Datum::Time).into(), &["TIME '00:00:01.5'", "TIME '00:00:01.5001'"]),
+        sample(
+            "TIME(3)",
+            [0, 1_500].map(Datum::Time).into(),
+            &["arrow_cast('00:00:01.5', 'Time32(Millisecond)')", "arrow_cast('00:00:00', 'Time32(Millisecond)')"],
+        ),
         sample(
             "TIMESTAMP(3)",
             vec![at(0, 0), at(-1, 0), at(1_704_067_200_123, 999_999)],
@@ -245,7 +249,7 @@ fn every_operator_with_every_literal_agrees_with_the_engine() {
     }
     // NaN, what loses digits as a float, and times whose zone is the session's.
     let stepping_aside = |sql: &String| {
-        ["NaN", "AS DOUBLE", "9007199254740993", "1e300", "16777217", "DISTINCT", "c5 = 0.055"]
+        ["NaN", "AS DOUBLE", "9007199254740993", "1e300", "16777217", "DISTINCT"]
             .iter()
             .any(|known| sql.contains(known))
     };
@@ -282,7 +286,7 @@ fn other_forms_agree_with_the_engine() {
         ("c6 NOT IN (0.0, 1.5, 7.0, 8.0, 9.0)", true),
         ("c8 LIKE 'a%'", true),
         ("c8 LIKE 'ab'", true),
-        ("c8 LIKE '%'", true),
+        ("c8 LIKE '%'", false),
         ("c8 LIKE 'a_c'", true),
         ("c8 LIKE 'a\\_c'", true),
         ("c8 LIKE 'b\\%'", true),
@@ -314,7 +318,7 @@ fn other_forms_agree_with_the_engine() {
         let told = table.check(sql);
         assert!(told || !translated, "{sql}: {:?}", table.expressions(sql));
     }
-    for sql in ["abs(c2) = 5", "c2 = c3", "c8 ILIKE 'A%'", "CAST(c4 AS DECIMAL(9, 1)) = 1.2"] {
+    for sql in ["abs(c2) = 5", "c2 = c3", "c8 ILIKE 'A%'"] {
         assert_eq!(table.translate(sql), None, "{sql}");
     }
 }
