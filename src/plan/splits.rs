@@ -255,6 +255,7 @@ mod tests {
             sizes: SplitSizes { target_bytes: 1 << 30, open_cost_bytes: 1 },
             paths: &mut DataPaths::new("t".into(), vec![], &options, chrono_tz::UTC),
             deletions: &DeletionFiles::default(),
+            ordered_by_key: true,
             key_types: &[DataType::parse("INT NOT NULL").unwrap()],
             deletions_cover_versions: false,
             pruning: &FilePruning::new(&pruning, &schema, &schemas),

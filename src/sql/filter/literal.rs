@@ -224,10 +224,11 @@ fn rescaled(unscaled: i128, from: i8, to: i8) -> Option<(i128, bool)> {
 fn decimal(literal: &ScalarValue, precision: u8, scale: u8) -> Option<Place> {
     let (unscaled, from) = number(literal)?;
     let (unscaled, rest) = rescaled(unscaled, from, i8::try_from(scale).ok()?)?;
-    let limit = 10u128.checked_pow(u32::from(precision))?;
+    // The sum of an aggregation table may leave the column's precision, though not the 64 bits that hold few digits.
+    let limit = if precision <= 18 { 1u128 << 63 } else { 10u128.pow(38) };
     let value =
         |unscaled: i128| (unscaled.unsigned_abs() < limit).then_some(Datum::Decimal { unscaled, precision, scale });
-    // The greatest value that is not whole in the column's digits is above all, the least is below.
+    // What lies beyond the limit is above all values, or below all.
     Some(among(unscaled, rest, value))
 }
 
