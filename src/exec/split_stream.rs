@@ -19,14 +19,15 @@ use futures::{FutureExt, Stream, StreamExt};
 use super::assign::ScanUnit;
 use super::context::ScanContext;
 use super::metrics::ScanMetrics;
-use super::raw_read;
+use super::raw_read::{self, ReadMode};
 use crate::error::{Error, Result};
-use crate::file::BatchStream;
+use crate::file::{BatchStream, PruneSwitches};
 
 /// The batches of one output partition.
 pub struct SplitStream {
     context: Arc<ScanContext>,
     batch_size: usize,
+    switches: PruneSwitches,
     metrics: ScanMetrics,
     waiting: VecDeque<ScanUnit>,
     opening: Option<Opening>,
@@ -46,12 +47,12 @@ impl SplitStream {
     pub fn new(
         context: Arc<ScanContext>,
         units: Vec<ScanUnit>,
-        batch_size: usize,
+        (batch_size, switches): (usize, PruneSwitches),
         fetch: Option<usize>,
         metrics: ScanMetrics,
     ) -> Self {
-        let rows_left = fetch.unwrap_or(usize::MAX);
-        Self { context, batch_size, metrics, waiting: units.into(), opening: None, current: None, rows_left }
+        let (rows_left, waiting) = (fetch.unwrap_or(usize::MAX), units.into());
+        Self { context, batch_size, switches, metrics, waiting, opening: None, current: None, rows_left }
     }
 
     /// Begins to open the next unit unless one is being opened.
@@ -61,10 +62,17 @@ impl SplitStream {
         }
         if let Some(unit) = self.waiting.pop_front() {
             self.metrics.files_opened.add(1);
-            let batch_size = self.batch_size.min(self.rows_left).max(1);
-            let open = raw_read::open(Arc::clone(&self.context), unit, batch_size, self.metrics.io());
+            let open = raw_read::open(Arc::clone(&self.context), unit, self.mode());
             self.opening = Some(Opening { task: SpawnedTask::spawn(open), since: Instant::now() });
         }
+    }
+
+    fn mode(&self) -> ReadMode {
+        // A filter may take most rows of a batch away: its size says nothing of how many come out.
+        let most = if self.context.filters().any_exact() { usize::MAX } else { self.rows_left };
+        let batch_size = self.batch_size.min(most).max(1);
+        let (io, pruned) = (self.metrics.io(), self.metrics.pruned.clone());
+        ReadMode { batch_size, switches: self.switches, io, pruned }
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {

@@ -44,6 +44,7 @@ async fn read(bytes: &[u8], fields: &[DataField], range: Option<Range<u64>>, siz
         orc_legacy_ltz: true,
         selection: None,
         footers: None,
+        narrowing: Default::default(),
     };
     open(request).await?.try_collect().await
 }
