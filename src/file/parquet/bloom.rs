@@ -8,12 +8,11 @@ use std::ops::Range;
 use datafusion::datasource::physical_plan::parquet::BloomFilterStatistics;
 use parquet::bloom_filter::Sbbf;
 
-use super::footer::Footer;
+use super::footer::{Footer, Source};
 use super::guard::guarded;
 use super::statistics::{PlainColumn, PlainColumns};
 use super::thrift;
 use crate::error::{Error, Result};
-use crate::storage::InputFile;
 
 /// How much is read of a filter whose length the footer does not say: its header.
 const HEADER_BYTES: u64 = 64;
@@ -30,7 +29,7 @@ struct Wanted<'a> {
 
 /// The filters of the named columns in each of the row groups; `None` where the file has none.
 pub(super) async fn load(
-    file: &InputFile,
+    source: &Source,
     footer: &Footer,
     columns: &PlainColumns,
     names: &[String],
@@ -40,8 +39,8 @@ pub(super) async fn load(
     if wanted.is_empty() {
         return Ok(None);
     }
-    let ranges = ranges(file, footer, &wanted).await?;
-    let bytes = file.read_ranges(&ranges).await?;
+    let ranges = ranges(source, footer, &wanted).await?;
+    let bytes = source.read_ranges(&ranges).await?;
     let mut filters = vec![BloomFilterStatistics::new(); groups.len()];
     for (wanted, bytes) in wanted.iter().zip(bytes) {
         let broken = "a Bloom filter of the Parquet file cannot be decoded";
@@ -71,12 +70,12 @@ fn wanted<'a>(footer: &Footer, columns: &'a PlainColumns, names: &'a [String], g
 }
 
 /// Where the filters lie; headers are read first where lengths are not in the footer.
-async fn ranges(file: &InputFile, footer: &Footer, wanted: &[Wanted<'_>]) -> Result<Vec<Range<u64>>> {
+async fn ranges(source: &Source, footer: &Footer, wanted: &[Wanted<'_>]) -> Result<Vec<Range<u64>>> {
     let header =
         |w: &&Wanted<'_>| within(footer, w.offset, HEADER_BYTES.min(footer.size_bytes.saturating_sub(w.offset)));
     let unknown = wanted.iter().filter(|w| w.length.is_none());
     let headers = unknown.map(|w| header(&w)).collect::<Result<Vec<_>>>()?;
-    let headers = if headers.is_empty() { vec![] } else { file.read_ranges(&headers).await? };
+    let headers = if headers.is_empty() { vec![] } else { source.read_ranges(&headers).await? };
     let mut headers = headers.iter();
     let range = |w: &Wanted<'_>| {
         let length = match (w.length, w.length.is_none().then(|| headers.next()).flatten()) {

@@ -47,7 +47,7 @@ pub async fn open(request: ReadRequest) -> Result<BatchStream> {
 }
 
 async fn open_file(request: ReadRequest) -> Result<BatchStream> {
-    let mut footer = Footer::load(&request.file, request.footers.as_deref()).await?;
+    let (mut footer, source) = Footer::load(&request.file, request.footers.as_deref()).await?;
     let narrowing = &request.narrowing;
     let projection = schema::project(&footer, &request.fields)?;
     let Some(filters) = LateFilters::new(&footer, &narrowing.row_filters, &narrowing.metrics)? else {
@@ -57,7 +57,7 @@ async fn open_file(request: ReadRequest) -> Result<BatchStream> {
     let mut groups = access::row_groups(&footer, &leaves, request.range.as_ref(), request.selection.as_ref())?;
     let mut pruner = Pruner::new(&footer, &request);
     if let Some(pruner) = &mut pruner {
-        groups = pruner.narrow(&request.file, groups).await;
+        groups = pruner.narrow(&source, groups).await;
         footer = pruner.footer().clone();
     }
     if groups.is_empty() {
@@ -73,7 +73,7 @@ async fn open_file(request: ReadRequest) -> Result<BatchStream> {
         _ => Some(schema::project(&footer, &all_fields(&request))?),
     };
     let decoders = Decoders::new(metadata, &projection, read_as.as_ref(), filters, batch_size)?;
-    Ok(RowGroups::stream(request.file, groups, decoders, projection, pruner))
+    Ok(RowGroups::stream(source, groups, decoders, projection, pruner))
 }
 
 /// The wanted columns and those of the filters, each once.

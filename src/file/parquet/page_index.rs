@@ -24,13 +24,12 @@ use parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaD
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use super::access::Group;
-use super::footer::Footer;
+use super::footer::{Footer, Source};
 use super::guard::guarded;
 use super::statistics::{PageStatistics, PlainColumn};
 use super::thrift;
 use crate::error::{Error, Result};
 use crate::file::FooterCache;
-use crate::storage::InputFile;
 
 /// A condition on one column.
 pub(super) struct ColumnPredicate {
@@ -48,7 +47,7 @@ pub(super) fn has_index(footer: &Footer, leaf: usize) -> bool {
 
 /// The footer with its index, which is kept in the cache; `None` where the file has none.
 pub(super) async fn load(
-    file: &InputFile,
+    source: &Source,
     footer: &Arc<Footer>,
     cache: Option<&FooterCache>,
 ) -> Result<Option<Arc<Footer>>> {
@@ -59,12 +58,13 @@ pub(super) async fn load(
     if range.end > footer.size_bytes || range.start >= range.end {
         return Err(broken("it lies outside the file"));
     }
-    let bytes = file.read_range(range.clone()).await?;
+    let bytes = source.read_ranges(std::slice::from_ref(&range)).await?.pop();
+    let bytes = bytes.ok_or_else(|| broken("it was not read"))?;
     let metadata = decode(footer, range, bytes)?;
     let (fields, int96) = (footer.fields.clone(), footer.int96.clone());
     let footer = Arc::new(Footer { metadata: Arc::new(metadata), fields, int96, size_bytes: footer.size_bytes });
     if let Some(cache) = cache {
-        cache.put(file, footer.size_bytes, Arc::clone(&footer) as _);
+        cache.put(source.file(), footer.size_bytes, Arc::clone(&footer) as _);
     }
     Ok(Some(footer))
 }

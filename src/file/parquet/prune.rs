@@ -17,14 +17,13 @@ use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 
 use super::access::Group;
-use super::footer::Footer;
+use super::footer::{Footer, Source};
 use super::guard::guarded;
 use super::statistics::{GroupStatistics, PlainColumns};
 use super::{bloom, page_index};
 use crate::error::{Error, Result};
 use crate::file::prune_metrics::count_left;
 use crate::file::{FilePredicate, FooterCache, PruneMetrics, PruneSwitches, ReadRequest};
-use crate::storage::InputFile;
 
 /// Passes over parts of one file.
 pub(super) struct Pruner {
@@ -50,11 +49,11 @@ impl Pruner {
     }
 
     /// What is left of `groups`. The footer has the page index afterwards where it was of use.
-    pub async fn narrow(&mut self, file: &InputFile, groups: Vec<Group>) -> Vec<Group> {
+    pub async fn narrow(&mut self, source: &Source, groups: Vec<Group>) -> Vec<Group> {
         let Some(predicate) = self.build(self.predicate.expr()) else { return groups };
         let groups = self.by_statistics(&predicate, groups);
-        let groups = self.by_bloom_filters(&predicate, file, groups).await;
-        self.by_pages(file, groups).await
+        let groups = self.by_bloom_filters(&predicate, source, groups).await;
+        self.by_pages(source, groups).await
     }
 
     /// The footer, with the page index where it was loaded.
@@ -109,13 +108,13 @@ impl Pruner {
         left
     }
 
-    async fn by_bloom_filters(&self, predicate: &PruningPredicate, file: &InputFile, groups: Vec<Group>) -> Vec<Group> {
+    async fn by_bloom_filters(&self, predicate: &PruningPredicate, source: &Source, groups: Vec<Group>) -> Vec<Group> {
         let wanted = predicate.literal_columns();
         if !self.switches.bloom_filters || groups.is_empty() || wanted.is_empty() {
             return groups;
         }
         let positions: Vec<usize> = groups.iter().map(|g| g.position).collect();
-        let loaded = bloom::load(file, &self.footer, &self.columns, &wanted, &positions).await;
+        let loaded = bloom::load(source, &self.footer, &self.columns, &wanted, &positions).await;
         let Some(Some(filters)) = self.stepping_aside(loaded) else { return groups };
         let before = groups.len();
         let may_match = |filters| self.ask(predicate, filters).is_none_or(|kept| kept.first() != Some(&false));
@@ -125,12 +124,12 @@ impl Pruner {
     }
 
     /// Page by page; each conjunct that is about one column says which pages of it may match.
-    async fn by_pages(&mut self, file: &InputFile, groups: Vec<Group>) -> Vec<Group> {
+    async fn by_pages(&mut self, source: &Source, groups: Vec<Group>) -> Vec<Group> {
         let conjuncts = if self.switches.page_index && !groups.is_empty() { self.page_predicates() } else { vec![] };
         if conjuncts.is_empty() {
             return groups;
         }
-        let loaded = page_index::load(file, &self.footer, self.footers.as_deref()).await;
+        let loaded = page_index::load(source, &self.footer, self.footers.as_deref()).await;
         let Some(Some(footer)) = self.stepping_aside(loaded) else { return groups };
         self.footer = footer;
         let wanted: usize = groups.iter().map(Group::wanted_rows).sum();

@@ -4,15 +4,17 @@
 //! one. What cannot be relied on is unknown, which spares nothing and loses no row:
 //!
 //! - columns that are nested, or whose values are converted when they are read;
-//! - bounds of floating point columns, which leave NaN out unless Java wrote them: it writes none where a NaN is;
+//! - bounds of floating point columns, which leave NaN out unless Java wrote them: it counts NaN as the greatest; and
+//!   bounds that are zero, since whether -0.0 and 0.0 are one value is not the same for all conditions;
 //! - bounds of text, bytes and decimals in the deprecated fields, which were compared as signed bytes;
 //! - numbers of NULLs that are not there.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, UInt64Array};
-use arrow::datatypes::Field;
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt64Array};
+use arrow::compute::nullif;
+use arrow::datatypes::{Field, Float32Type, Float64Type};
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, ScalarValue};
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
@@ -107,11 +109,13 @@ impl<'a> GroupStatistics<'a> {
 
 impl PruningStatistics for GroupStatistics<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bounded(column)?.converter(self.footer)?.row_group_mins(self.groups.iter().copied()).ok()
+        let mins = self.bounded(column)?.converter(self.footer)?.row_group_mins(self.groups.iter().copied());
+        without_zeros(mins.ok()?)
     }
 
     fn max_values(&self, column: &Column) -> Option<ArrayRef> {
-        self.bounded(column)?.converter(self.footer)?.row_group_maxes(self.groups.iter().copied()).ok()
+        let maxes = self.bounded(column)?.converter(self.footer)?.row_group_maxes(self.groups.iter().copied());
+        without_zeros(maxes.ok()?)
     }
 
     fn num_containers(&self) -> usize {
@@ -131,6 +135,18 @@ impl PruningStatistics for GroupStatistics<'_> {
     fn contained(&self, _: &Column, _: &HashSet<ScalarValue>) -> Option<BooleanArray> {
         None
     }
+}
+
+/// Bounds, of which those that are a floating point zero are unknown.
+fn without_zeros(bounds: ArrayRef) -> Option<ArrayRef> {
+    let zeros = if let Some(values) = bounds.as_primitive_opt::<Float32Type>() {
+        BooleanArray::from_unary(values, |value| value == 0.0)
+    } else if let Some(values) = bounds.as_primitive_opt::<Float64Type>() {
+        BooleanArray::from_unary(values, |value| value == 0.0)
+    } else {
+        return Some(bounds);
+    };
+    nullif(&bounds, &zeros).ok()
 }
 
 /// Statistics of the pages of one column in one row group.
@@ -155,12 +171,16 @@ impl PageStatistics<'_> {
 impl PruningStatistics for PageStatistics<'_> {
     fn min_values(&self, _: &Column) -> Option<ArrayRef> {
         let metadata = self.column.bounded.then_some(&self.footer.metadata)?;
-        self.ask(|c| c.data_page_mins(metadata.column_index()?, metadata.offset_index()?, [&self.group]).ok())
+        let mins =
+            self.ask(|c| c.data_page_mins(metadata.column_index()?, metadata.offset_index()?, [&self.group]).ok());
+        without_zeros(mins?)
     }
 
     fn max_values(&self, _: &Column) -> Option<ArrayRef> {
         let metadata = self.column.bounded.then_some(&self.footer.metadata)?;
-        self.ask(|c| c.data_page_maxes(metadata.column_index()?, metadata.offset_index()?, [&self.group]).ok())
+        let maxes =
+            self.ask(|c| c.data_page_maxes(metadata.column_index()?, metadata.offset_index()?, [&self.group]).ok());
+        without_zeros(maxes?)
     }
 
     fn num_containers(&self) -> usize {

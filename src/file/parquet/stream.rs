@@ -18,16 +18,16 @@ use parquet::arrow::push_decoder::ParquetPushDecoder;
 
 use super::access::Group;
 use super::decoder::Decoders;
+use super::footer::Source;
 use super::guard::guarded;
 use super::prune::Pruner;
 use super::schema::Projection;
 use crate::error::{Error, Result};
 use crate::file::BatchStream;
-use crate::storage::InputFile;
 
 /// A file that is being read.
 pub(super) struct RowGroups {
-    file: InputFile,
+    source: Source,
     decoders: Decoders,
     projection: Projection,
     pruner: Option<Pruner>,
@@ -61,19 +61,19 @@ enum State {
 impl RowGroups {
     /// A stream of the rows of `groups`.
     pub fn stream(
-        file: InputFile,
+        source: Source,
         groups: Vec<Group>,
         decoders: Decoders,
         projection: Projection,
         pruner: Option<Pruner>,
     ) -> BatchStream {
         let waiting = groups.into();
-        let state = Box::new(Self { file, decoders, projection, pruner, waiting, reader: None, ahead: None });
+        let state = Box::new(Self { source, decoders, projection, pruner, waiting, reader: None, ahead: None });
         futures::stream::try_unfold(state, |mut state| async move {
             match state.next_batch().await {
                 Ok(Some(batch)) => Ok(Some((batch, state))),
                 Ok(None) => Ok(None),
-                Err(e) => Err(e.in_file(state.file.path())),
+                Err(e) => Err(e.in_file(state.source.file().path())),
             }
         })
         .boxed()
@@ -154,8 +154,8 @@ impl RowGroups {
             DecodeResult::Data(reader) => State::Ready(Box::new(reader)),
             DecodeResult::Finished => State::Empty,
             DecodeResult::NeedsData(ranges) => {
-                let (file, wanted) = (self.file.clone(), ranges.clone());
-                State::Fetching(ranges, SpawnedTask::spawn(async move { file.read_ranges(&wanted).await }))
+                let (source, wanted) = (self.source.clone(), ranges.clone());
+                State::Fetching(ranges, SpawnedTask::spawn(async move { source.read_ranges(&wanted).await }))
             }
         })
     }
