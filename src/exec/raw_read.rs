@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::take;
+use datafusion::physical_plan::metrics::Count;
 use futures::{StreamExt, stream};
 
 use super::assign::ScanUnit;
@@ -31,6 +32,8 @@ pub struct ReadMode {
     pub switches: PruneSwitches,
     /// Where reads are counted.
     pub io: Arc<IoStats>,
+    /// Files (or parts of files) that were opened.
+    pub opened: Count,
     /// Where it is counted what is not read.
     pub pruned: PruneMetrics,
 }
@@ -44,13 +47,14 @@ pub async fn open(context: Arc<ScanContext>, unit: ScanUnit, mode: ReadMode) -> 
 }
 
 async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -> Result<BatchStream> {
-    let ReadMode { batch_size, switches, io, pruned } = mode;
+    let ReadMode { batch_size, switches, io, opened, pruned } = mode;
     let files = pruned.files.clone();
     let Some(narrowing) = unit_filter::narrow(&context, unit, switches, pruned)? else {
         files.add_pruned(1);
         return Ok(stream::empty().boxed());
     };
     files.add_matched(1);
+    opened.add(1);
     // Which rows survive merging is found without any filter on them.
     let selection = wanted_rows(&context, unit, &io).await?;
     if selection.as_ref().is_some_and(|s| s.wanted_rows() == 0) {

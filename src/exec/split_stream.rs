@@ -61,7 +61,6 @@ impl SplitStream {
             return;
         }
         if let Some(unit) = self.waiting.pop_front() {
-            self.metrics.files_opened.add(1);
             let open = raw_read::open(Arc::clone(&self.context), unit, self.mode());
             self.opening = Some(Opening { task: SpawnedTask::spawn(open), since: Instant::now() });
         }
@@ -71,8 +70,8 @@ impl SplitStream {
         // A filter may take most rows of a batch away: its size says nothing of how many come out.
         let most = if self.context.filters().any_exact() { usize::MAX } else { self.rows_left };
         let batch_size = self.batch_size.min(most).max(1);
-        let (io, pruned) = (self.metrics.io(), self.metrics.pruned.clone());
-        ReadMode { batch_size, switches: self.switches, io, pruned }
+        let (opened, pruned) = (self.metrics.files_opened.clone(), self.metrics.pruned.clone());
+        ReadMode { batch_size, switches: self.switches, io: self.metrics.io(), opened, pruned }
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {

@@ -1,3 +1,6 @@
 //! What the integration tests share.
 
+pub mod canonical;
+pub mod expected;
 pub mod rust_source;
+pub mod session;
