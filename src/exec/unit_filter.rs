@@ -15,7 +15,10 @@ use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::prep_null_mask_filter;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
-use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr, PhysicalExprSimplifier, conjunction};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
@@ -115,12 +118,44 @@ impl RowFilter for UnitFilter {
 
 /// What an expression is for every row, if that is certain.
 fn constant(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Option<bool> {
-    let simple = PhysicalExprSimplifier::new(schema).simplify(Arc::clone(expr)).ok()?;
-    match simple.downcast_ref::<Literal>()?.value() {
+    match simplified(expr, schema).ok()?.downcast_ref::<Literal>()?.value() {
         ScalarValue::Boolean(value) => Some(value.unwrap_or(false)),
         ScalarValue::Null => Some(false),
         _ => None,
     }
+}
+
+/// An expression without parts that are the same for every row.
+fn simplified(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> DataFusionResult<Arc<dyn PhysicalExpr>> {
+    let simple = PhysicalExprSimplifier::new(schema).simplify(Arc::clone(expr))?;
+    let folded = simple.transform_up(|node| {
+        Ok(match node.downcast_ref::<BinaryExpr>().and_then(fold) {
+            Some(folded) => Transformed::yes(folded),
+            None => Transformed::no(node),
+        })
+    });
+    Ok(folded?.data)
+}
+
+/// AND and OR of which one side is certain.
+fn fold(expr: &BinaryExpr) -> Option<Arc<dyn PhysicalExpr>> {
+    let decides = match expr.op() {
+        Operator::And => false,
+        Operator::Or => true,
+        _ => return None,
+    };
+    let certain = |side: &Arc<dyn PhysicalExpr>| match side.downcast_ref::<Literal>()?.value() {
+        ScalarValue::Boolean(value) => *value,
+        _ => None,
+    };
+    let folded = match (certain(expr.left()), certain(expr.right())) {
+        (Some(left), _) if left == decides => expr.left(),
+        (_, Some(right)) if right == decides => expr.right(),
+        (Some(_), _) => expr.right(),
+        (_, Some(_)) => expr.left(),
+        (None, None) => return None,
+    };
+    Some(Arc::clone(folded))
 }
 
 /// The condition with NULL for the columns that the file lacks.
@@ -174,10 +209,9 @@ impl PredicateParts {
             return None;
         }
         let schema = arrow_schema(&self.fields);
-        let simplifier = PhysicalExprSimplifier::new(&schema);
         let expr = conjunction(self.conjuncts);
         // A condition that cannot be simplified, since evaluating a part of it fails, fails where it is applied.
-        let expr = simplifier.simplify(Arc::clone(&expr)).unwrap_or(expr);
+        let expr = simplified(&expr, &schema).unwrap_or(expr);
         Some(FilePredicate::new(self.fields, expr))
     }
 }
@@ -192,4 +226,106 @@ fn partition_values(context: &ScanContext, unit: &ScanUnit) -> Result<Vec<Scalar
         value.map_err(|e| Error::internal("a partition value is no literal").caused_by(e))
     };
     types.iter().zip(&datums).map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int32Array, StringViewArray};
+    use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
+    use datafusion::physical_expr::planner::logical2physical;
+    use datafusion::prelude::{Expr, col, lit};
+
+    use super::*;
+    use crate::exec::evolution::CastContext;
+    use crate::spec::data_type::DataType;
+
+    fn field(id: i32, name: &str, text: &str) -> DataField {
+        DataField::new(id, name, DataType::parse(text).unwrap())
+    }
+
+    /// A file where `grown` was an INT, `renamed` had another name, and `absent` was not yet.
+    fn mapping() -> Arc<SchemaMapping> {
+        let file = [field(0, "grown", "INT"), field(1, "renamed", "INT"), field(2, "old name", "STRING")];
+        let table = [
+            field(0, "grown", "BIGINT"),
+            field(2, "renamed", "STRING"),
+            field(7, "absent", "INT"),
+            field(1, "n", "INT"),
+        ];
+        Arc::new(SchemaMapping::new(&file, &table, CastContext { zone: chrono_tz::Tz::UTC }).unwrap())
+    }
+
+    fn filter(expr: &Expr) -> UnitFilter {
+        let mapping = mapping();
+        let expr = logical2physical(expr, mapping.schema());
+        UnitFilter { mapping, expr, exact: true }
+    }
+
+    fn text(text: &str) -> Expr {
+        lit(ScalarValue::Utf8View(Some(text.to_owned())))
+    }
+
+    #[test]
+    fn statistics_are_asked_in_the_words_of_the_file() {
+        for (expr, want) in [
+            (col("renamed").eq(text("x")), Some("old name@0 = x")),
+            (col("n").gt(lit(3)), Some("renamed@0 > 3")),
+            (col("n").gt(lit(3)).and(col("renamed").eq(text("x"))), Some("renamed@1 > 3 AND old name@0 = x")),
+            (col("n").gt(lit(3)).or(col("absent").is_not_null()), Some("renamed@0 > 3")),
+            (col("grown").gt(lit(3i64)), None),
+            (col("grown").gt(lit(3i64)).or(col("n").gt(lit(3))), None),
+        ] {
+            let mut parts = PredicateParts::default();
+            // A first condition, where there are two, so that columns are numbered over all.
+            if want.is_some_and(|want| want.contains("AND")) {
+                parts.add(&filter(&col("renamed").is_not_null())).unwrap();
+            }
+            parts.add(&filter(&expr)).unwrap();
+            let got = parts.finish().map(|predicate| predicate.expr().to_string());
+            let got = got.map(|got| got.replace("old name@0 IS NOT NULL AND ", ""));
+            assert_eq!(got.as_deref(), want, "{expr}");
+        }
+    }
+
+    #[test]
+    fn what_is_known_without_reading() {
+        for (expr, want) in [
+            (col("absent").eq(lit(1)), Some(false)),
+            (col("absent").is_null(), Some(true)),
+            (col("absent").is_null().and(col("n").gt(lit(1))), None),
+            (col("absent").is_not_null().and(col("n").gt(lit(1))), Some(false)),
+            (col("grown").is_null(), None),
+            (lit(1).eq(lit(2)), Some(false)),
+        ] {
+            assert_eq!(filter(&expr).known(), want, "{expr}");
+        }
+    }
+
+    #[test]
+    fn a_condition_that_changes_is_asked_anew() {
+        let schema = Arc::clone(mapping().schema());
+        let children = vec![logical2physical(&col("n"), &schema)];
+        let dynamic = Arc::new(DynamicFilterPhysicalExpr::new(children, logical2physical(&lit(true), &schema)));
+        let filter = UnitFilter { mapping: mapping(), expr: Arc::clone(&dynamic) as _, exact: false };
+        let mut parts = PredicateParts::default();
+        parts.add(&filter).unwrap();
+        let predicate = parts.finish().unwrap();
+        assert_eq!(filter.known(), Some(true));
+        dynamic.update(logical2physical(&col("n").gt(lit(7)), &schema)).unwrap();
+        assert_eq!(filter.known(), None);
+        let now = snapshot_physical_expr(Arc::clone(predicate.expr())).unwrap();
+        assert_eq!(now.to_string(), "renamed@0 > 7");
+    }
+
+    #[test]
+    fn rows_are_filtered_as_the_table_has_them() {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)])),
+            Arc::new(Int32Array::from(vec![5, 6, 7, 8])),
+            Arc::new(StringViewArray::from(vec!["a", "b", "c", "d"])),
+        ];
+        let filter = filter(&col("grown").gt(lit(2i64)).and(col("absent").is_null()).or(col("renamed").eq(text("b"))));
+        let batch = RecordBatch::try_new(arrow_schema(filter.fields()), columns).unwrap();
+        assert_eq!(filter.matches(&batch).unwrap(), BooleanArray::from(vec![false, true, true, true]));
+    }
 }
