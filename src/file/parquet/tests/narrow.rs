@@ -67,7 +67,7 @@ fn predicate(expr: &Expr) -> Narrowing {
 struct ByExpr(Vec<DataField>, Arc<dyn PhysicalExpr>);
 
 impl ByExpr {
-    fn new(expr: &Expr, fields: Vec<DataField>) -> Arc<dyn RowFilter> {
+    fn shared(expr: &Expr, fields: Vec<DataField>) -> Arc<dyn RowFilter> {
         let expr = physical(expr, &fields);
         Arc::new(Self(fields, expr))
     }
@@ -179,7 +179,7 @@ async fn deletions_and_pages_take_rows_away_together() {
     let narrowing = predicate(&col("n").gt_eq(lit(24i64)));
     let narrowed = ReadRequest { selection: selection.clone(), narrowing, ..request.clone() };
     assert_eq!(numbers(&read(narrowed).await), [23].into_iter().chain(26..39).collect::<Vec<_>>());
-    let filter = ByExpr::new(&col("s").gt(text("text 050")), columns());
+    let filter = ByExpr::shared(&col("s").gt(text("text 050")), columns());
     let narrowing = Narrowing { row_filters: vec![filter], ..predicate(&col("n").lt(lit(30i64))) };
     let narrowed = ReadRequest { selection, narrowing, ..request };
     assert_eq!(numbers(&read(narrowed).await), (26..30).collect::<Vec<_>>());
@@ -190,8 +190,8 @@ async fn row_filters_read_columns_that_no_one_wants() {
     let columns = |names: &[&str]| columns().into_iter().filter(|f| names.contains(&f.name.as_str())).collect();
     let filters = || {
         vec![
-            ByExpr::new(&col("k").gt(lit(3)), columns(&["k"])),
-            ByExpr::new(&col("s").lt(text("text 030")).and(col("k").is_not_null()), columns(&["k", "s"])),
+            ByExpr::shared(&col("k").gt(lit(3)), columns(&["k"])),
+            ByExpr::shared(&col("s").lt(text("text 030")).and(col("k").is_not_null()), columns(&["k", "s"])),
         ]
     };
     let expected: Vec<i64> = (0..15).filter(|n| n % 5 != 0 && n % 7 > 3).collect();
@@ -211,14 +211,14 @@ async fn row_filters_read_columns_that_no_one_wants() {
 async fn a_filter_of_what_the_file_lacks_is_asked_once() {
     let lacking = fields(&[("absent", "INT")]);
     for (expr, left) in [(col("absent").is_null(), 40), (col("absent").eq(lit(1)), 0)] {
-        let narrowing = Narrowing { row_filters: vec![ByExpr::new(&expr, lacking.clone())], ..Narrowing::default() };
+        let narrowing = Narrowing { row_filters: vec![ByExpr::shared(&expr, lacking.clone())], ..Narrowing::default() };
         assert_eq!(rows(file(properties()), columns(), narrowing).await.num_rows(), left);
     }
 }
 
 #[tokio::test]
 async fn a_failing_filter_says_why() {
-    let filter = ByExpr::new(&(lit(1i64) / col("n")).gt(lit(0i64)), columns());
+    let filter = ByExpr::shared(&(lit(1i64) / col("n")).gt(lit(0i64)), columns());
     let request = request(file(properties()), columns()).await;
     let request = ReadRequest { narrowing: Narrowing { row_filters: vec![filter], ..Narrowing::default() }, ..request };
     let read: Result<Vec<_>> = open(request).await.unwrap().try_collect().await;
@@ -295,7 +295,7 @@ proptest! {
         let properties = properties().set_bloom_filter_enabled(true);
         let bytes = file(if java { properties.set_created_by("parquet-mr version 1.15.2".into()) } else { properties });
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let filter = ByExpr::new(&expr, columns());
+        let filter = ByExpr::shared(&expr, columns());
         let (all, pruned, exact, both) = runtime.block_on(async {
             let selection = Some(RowSelection::without(40, deleted.iter().copied()));
             let request = ReadRequest { batch_size, selection, ..request(bytes, columns()).await };
