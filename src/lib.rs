@@ -1,5 +1,6 @@
 //! Apache Paimon tables in DataFusion.
 
+pub mod cache;
 pub mod error;
 pub mod exec;
 pub mod file;

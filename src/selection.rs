@@ -62,6 +62,23 @@ impl RowSelection {
         Some(padded.finish())
     }
 
+    /// Of the wanted rows those whose number among them is in a range.
+    #[must_use]
+    pub fn ranked(&self, ranks: Range<usize>) -> Self {
+        let mut positions = self.wanted.set_indices();
+        let begin = positions.nth(ranks.start).unwrap_or(self.len());
+        let rest = ranks
+            .end
+            .checked_sub(ranks.start + 1)
+            .map(|more| more.checked_sub(1).map_or(Some(begin), |n| positions.nth(n)));
+        let end = rest.map_or(begin, |last| last.map_or(self.len(), |last| (last + 1).min(self.len())));
+        let mut bits = BooleanBufferBuilder::new(self.len());
+        bits.append_n(begin, false);
+        bits.append_buffer(&self.wanted.slice(begin, end - begin));
+        bits.append_n(self.len() - end, false);
+        Self { wanted: bits.finish() }
+    }
+
     /// The positions of the wanted rows, ascending.
     pub fn positions(&self) -> Vec<usize> {
         self.wanted.set_indices().collect()
@@ -93,6 +110,22 @@ mod tests {
         assert_eq!(s.slice(9..12).unwrap().iter().collect::<Vec<_>>(), [true, false, false]);
         assert_eq!(s.slice(20..21).unwrap().iter().collect::<Vec<_>>(), [false]);
         assert_eq!(s.slice(3..3), None);
+    }
+
+    #[test]
+    fn wanted_rows_are_found_by_their_number() {
+        let s = RowSelection::without(8, [0, 3, 4]);
+        for (ranks, want) in [
+            (0..5, vec![1, 2, 5, 6, 7]),
+            (0..1, vec![1]),
+            (1..3, vec![2, 5]),
+            (4..9, vec![7]),
+            (2..2, vec![]),
+            (5..7, vec![]),
+        ] {
+            let ranked = s.ranked(ranks.clone());
+            assert_eq!((ranked.positions(), ranked.len()), (want, 8), "{ranks:?}");
+        }
     }
 
     #[test]

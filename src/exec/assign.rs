@@ -1,15 +1,17 @@
 //! Deals the files of splits out to output partitions.
 //!
-//! In: splits and a wanted number of output partitions. Out: for each output partition its [`ScanUnit`]s, such that all
+//! In: splits and a wanted number of output partitions. Out: for each output partition its [`ScanTask`]s, such that all
 //! have about the same bytes. Files keep their order; a file that would make one partition much heavier than the others
-//! is cut into ranges of bytes, which readers take as the row groups, stripes or blocks that begin there.
+//! is cut into ranges of bytes, which readers take as the row groups, stripes or blocks that begin there. Sections whose
+//! versions are combined are dealt out besides their files, cut into ranges of keys.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::common::stats::Precision;
 
-use super::merge::section::MergeSection;
+use super::context::ScanSpec;
+use super::merge::section::{MergeSection, Rule};
 use crate::file::FileFormat;
 use crate::split::{DataSplit, SplitFile};
 
@@ -30,6 +32,46 @@ pub struct ScanUnit {
     pub file: SplitFile,
     /// Where the file's rows must be merged with those of others.
     pub merge: Option<MergedFile>,
+}
+
+/// The keys of a section, or a part of them, whose versions are combined.
+#[derive(Debug, Clone)]
+pub struct CombineUnit {
+    /// The section.
+    pub section: Arc<MergeSection>,
+    /// Which part of its keys, counted from 0.
+    pub part: usize,
+    /// How many parts there are.
+    pub parts: usize,
+}
+
+/// What an output partition does at a time.
+#[derive(Debug, Clone)]
+pub enum ScanTask {
+    /// It reads a file.
+    Read(ScanUnit),
+    /// It combines versions.
+    Combine(CombineUnit),
+}
+
+impl ScanTask {
+    /// How many rows it gives.
+    pub fn rows(&self) -> Precision<usize> {
+        match self {
+            ScanTask::Read(unit) => unit.rows(),
+            // The files' own units count all their rows.
+            ScanTask::Combine(_) => Precision::Inexact(0),
+        }
+    }
+}
+
+/// What there is to do for some splits.
+#[derive(Debug, Clone, Default)]
+pub struct ScanTasks {
+    /// The files, whole, in order.
+    pub files: Vec<ScanUnit>,
+    /// The sections whose versions are combined.
+    pub sections: Vec<Arc<MergeSection>>,
 }
 
 /// A file of a section.
@@ -65,29 +107,58 @@ impl ScanUnit {
     }
 }
 
-/// The files of splits, whole, in order.
-pub fn units(splits: &[DataSplit]) -> Vec<ScanUnit> {
-    splits.iter().flat_map(units_of_split).collect()
-}
-
-fn units_of_split(split: &DataSplit) -> Vec<ScanUnit> {
-    let unit = |file: &SplitFile, merge| ScanUnit {
-        branch: split.branch.clone(),
-        partition: Arc::clone(&split.partition),
-        file: file.clone(),
-        merge,
-    };
-    let mut units: Vec<_> = split.files.iter().map(|file| unit(file, None)).collect();
-    for section in &split.sections {
-        let merged = MergeSection::new(split.branch.clone(), Arc::clone(&split.partition), section.clone());
-        let section = Arc::new(merged);
-        let merged = |(file, f)| unit(f, Some(MergedFile { section: Arc::clone(&section), file }));
-        units.extend(section.files().enumerate().map(merged));
+impl ScanTasks {
+    /// What there is to do for the splits of a scan.
+    pub fn new(splits: &[DataSplit], spec: &ScanSpec) -> Self {
+        let mut tasks = Self::default();
+        splits.iter().for_each(|split| tasks.add(split, spec));
+        tasks
     }
-    units
+
+    fn add(&mut self, split: &DataSplit, spec: &ScanSpec) {
+        let unit = |file: &SplitFile, merge| ScanUnit {
+            branch: split.branch.clone(),
+            partition: Arc::clone(&split.partition),
+            file: file.clone(),
+            merge,
+        };
+        let merge = spec.sources.get(&split.branch).and_then(|source| source.merge.as_ref());
+        let combines = merge.is_some_and(|merge| matches!(merge.rule, Rule::Combine(_)));
+        self.files.extend(split.files.iter().map(|file| unit(file, None)));
+        for section in &split.sections {
+            let merged = MergeSection::new(split.branch.clone(), Arc::clone(&split.partition), section.clone());
+            let section = Arc::new(merged);
+            let merged = |(file, f)| unit(f, Some(MergedFile { section: Arc::clone(&section), file }));
+            self.files.extend(section.files().enumerate().map(merged));
+            if combines {
+                self.sections.push(Arc::clone(&section));
+            }
+        }
+    }
+
+    /// How many rows all tasks together give.
+    pub fn rows(&self) -> Precision<usize> {
+        self.files.iter().map(ScanUnit::rows).reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
+    }
+
+    /// Deals the tasks out to at most `partitions` output partitions, at least one; none is empty unless there are no
+    /// tasks. Files and sections are dealt out each by themselves, so that all partitions have some of both.
+    pub fn assign(&self, partitions: usize) -> Vec<Vec<ScanTask>> {
+        let partitions = partitions.max(1);
+        let mut out = vec![vec![]; partitions];
+        let reads = assign_files(&self.files, partitions).into_iter().map(|(at, unit)| (at, ScanTask::Read(unit)));
+        let combines = assign_sections(&self.sections, partitions).into_iter();
+        for (at, task) in reads.chain(combines.map(|(at, unit)| (at, ScanTask::Combine(unit)))) {
+            if let Some(partition) = out.get_mut(at.min(partitions - 1)) {
+                partition.push(task);
+            }
+        }
+        out.retain(|p| !p.is_empty());
+        if out.is_empty() { vec![vec![]] } else { out }
+    }
 }
 
-/// Deals units out to at most `partitions` output partitions, at least one; none is empty unless there are no units.
+/// Which output partition reads which units.
 ///
 /// Think of the files laid end to end on a line that is cut into `partitions` pieces of one length:
 ///
@@ -97,28 +168,48 @@ fn units_of_split(split: &DataSplit) -> Vec<ScanUnit> {
 /// ```
 ///
 /// A piece of a file goes to the output partition that its middle lies in.
-pub fn assign(units: &[ScanUnit], partitions: usize) -> Vec<Vec<ScanUnit>> {
-    let partitions = partitions.max(1);
+fn assign_files(units: &[ScanUnit], partitions: usize) -> Vec<(usize, ScanUnit)> {
     let total: u64 = units.iter().map(|u| u.size_bytes().saturating_add(OPEN_COST_BYTES)).sum();
     let share = total.div_ceil(partitions as u64).max(1);
-    let mut out = vec![vec![]; partitions];
+    let mut out = vec![];
     let mut start = 0;
     for unit in units {
         let size = unit.size_bytes();
         let pieces = if unit.is_whole() { vec![0..size] } else { pieces(size, start, share) };
         for piece in pieces {
-            let middle = start + piece.start + (piece.end - piece.start) / 2;
-            let at = usize::try_from(middle / share).unwrap_or(usize::MAX).min(partitions - 1);
+            let at = partition_of(start + piece.start, piece.end - piece.start, share);
             let range = (piece != (0..size)).then_some(piece);
-            if let Some(partition) = out.get_mut(at) {
-                let file = SplitFile { range, ..unit.file.clone() };
-                partition.push(ScanUnit { file, ..unit.clone() });
-            }
+            let file = SplitFile { range, ..unit.file.clone() };
+            out.push((at, ScanUnit { file, ..unit.clone() }));
         }
         start += size + OPEN_COST_BYTES;
     }
-    out.retain(|p| !p.is_empty());
-    if out.is_empty() { vec![vec![]] } else { out }
+    out
+}
+
+/// Which output partition combines which sections; sections are laid on a line as files are, and cut likewise.
+fn assign_sections(sections: &[Arc<MergeSection>], partitions: usize) -> Vec<(usize, CombineUnit)> {
+    let size = |s: &Arc<MergeSection>| s.files().map(|f| u64::try_from(f.meta.file_size).unwrap_or(0)).sum::<u64>();
+    let total: u64 = sections.iter().map(|s| size(s).saturating_add(OPEN_COST_BYTES)).sum();
+    let share = total.div_ceil(partitions as u64).max(1);
+    let mut out = vec![];
+    let mut start = 0;
+    for section in sections {
+        let bytes = size(section) + OPEN_COST_BYTES;
+        let parts = bytes.div_ceil(share).min(bytes / MIN_PIECE_BYTES).max(1);
+        for part in 0..parts {
+            let at = partition_of(start + bytes * part / parts, bytes / parts, share);
+            let unit = CombineUnit { section: Arc::clone(section), part: part as usize, parts: parts as usize };
+            out.push((at, unit));
+        }
+        start += bytes;
+    }
+    out
+}
+
+/// The output partition that the middle of a piece of the line lies in.
+fn partition_of(start: u64, bytes: u64, share: u64) -> usize {
+    usize::try_from((start + bytes / 2) / share).unwrap_or(usize::MAX)
 }
 
 /// The ranges of a file of `size` bytes that begins at `start` on the line, cut at multiples of `share`; cuts too near
@@ -144,11 +235,42 @@ mod tests {
 
     use super::*;
     use crate::spec::data_file::DataFileMeta;
+    use crate::split::Section;
 
     fn unit(name: usize, size: u64) -> ScanUnit {
         let meta = DataFileMeta { file_name: name.to_string(), file_size: size as i64, ..DataFileMeta::empty() };
         let file = SplitFile { path: name.to_string(), meta: Arc::new(meta), deletion: None, range: None };
         ScanUnit { branch: None, partition: Arc::from([].as_slice()), file, merge: None }
+    }
+
+    fn assign(units: &[ScanUnit], partitions: usize) -> Vec<Vec<ScanUnit>> {
+        let tasks = ScanTasks { files: units.to_vec(), sections: vec![] }.assign(partitions);
+        let unit = |task| match task {
+            ScanTask::Read(unit) => unit,
+            ScanTask::Combine(_) => panic!("no section"),
+        };
+        tasks.into_iter().map(|tasks| tasks.into_iter().map(unit).collect()).collect()
+    }
+
+    fn section(sizes: &[u64]) -> Arc<MergeSection> {
+        let runs = sizes.iter().map(|size| vec![unit(0, *size).file]).collect();
+        Arc::new(MergeSection::new(None, Arc::from([].as_slice()), Section { runs }))
+    }
+
+    #[test]
+    fn sections_are_cut_and_dealt_out_like_files() {
+        let parts = |sections: Vec<Arc<MergeSection>>| {
+            let tasks = ScanTasks { files: vec![], sections }.assign(2);
+            let part = |task: &ScanTask| match task {
+                ScanTask::Combine(unit) => (unit.part, unit.parts),
+                ScanTask::Read(_) => panic!("no file"),
+            };
+            tasks.iter().map(|tasks| tasks.iter().map(part).collect::<Vec<_>>()).collect::<Vec<_>>()
+        };
+        assert_eq!(parts(vec![section(&[50 << 20, 50 << 20])]), [[(0, 2)], [(1, 2)]]);
+        assert_eq!(parts(vec![section(&[1000, 1000])]), [[(0, 1)]]);
+        let one_of_each = [[(0, 1)], [(0, 1)]];
+        assert_eq!(parts(vec![section(&[1 << 20]), section(&[1 << 20])]), one_of_each);
     }
 
     #[test]

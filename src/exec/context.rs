@@ -4,6 +4,7 @@
 //! file of a schema, the [`FileMapping`] that says what to ask of the file and how to bring it to the wanted columns.
 //! Mappings are made once per schema and set of written columns, and kept.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
@@ -16,7 +17,9 @@ use super::assign::ScanUnit;
 use super::evolution::CastContext;
 use super::evolution::SchemaMapping;
 use super::filter::ScanFilters;
-use super::merge::section::MergeSpec;
+use super::merge::combine::spec::CombineSpec;
+use super::merge::section::{MergeSpec, Rule};
+use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
 use crate::spec::arrow_type::arrow_schema;
@@ -29,12 +32,16 @@ use crate::storage::Storage;
 pub struct ScanSpec {
     /// The stores that files lie in.
     pub storage: Storage,
+    /// What is kept over queries.
+    pub cache: Arc<PaimonCache>,
     /// Footers that are kept over queries.
     pub footers: Option<Arc<FooterCache>>,
     /// All columns of the table that may be asked for.
     pub fields: Vec<DataField>,
     /// The partition columns, in the order of the partition rows.
     pub partition_fields: Vec<DataField>,
+    /// Table option `partition.default-name`.
+    pub partition_default_name: String,
     /// The schemas that files were written with: of the table, and of each other branch that files come from.
     pub sources: HashMap<Option<Arc<str>>, SourceSchemas>,
     /// The session's zone, for casts between times.
@@ -147,9 +154,19 @@ impl ScanContext {
     }
 
     fn mapping_of(&self, unit: &ScanUnit, columns: &[DataField]) -> Result<SchemaMapping> {
-        match unit.branch {
-            None => self.mapping_to(unit, columns, &[]),
-            Some(_) => self.mapping_to(unit, &columns_in(self.source(&unit.branch)?, columns)?, &[]),
+        self.mapping_to(unit, &self.columns_in(&unit.branch, columns)?, &[])
+    }
+
+    /// The output columns that come from files, as a branch numbers them.
+    pub fn wanted(&self, branch: &Option<Arc<str>>) -> Result<Vec<DataField>> {
+        self.columns_in(branch, &self.file_columns).map(Cow::into_owned)
+    }
+
+    /// Columns of the table as a branch numbers them.
+    fn columns_in<'a>(&self, branch: &Option<Arc<str>>, columns: &'a [DataField]) -> Result<Cow<'a, [DataField]>> {
+        match branch {
+            None => Ok(Cow::Borrowed(columns)),
+            Some(_) => columns_in(self.source(branch)?, columns).map(Cow::Owned),
         }
     }
 
@@ -167,6 +184,14 @@ impl ScanContext {
     pub fn merge_spec(&self, branch: &Option<Arc<str>>) -> Result<Arc<MergeSpec>> {
         let merge = self.source(branch)?.merge.as_ref().map(Arc::clone);
         merge.ok_or_else(|| Error::internal("files to merge of a table without primary key"))
+    }
+
+    /// How versions of a key are combined in a branch whose engine does so.
+    pub fn combine_spec(&self, branch: &Option<Arc<str>>) -> Result<Arc<CombineSpec>> {
+        match &self.merge_spec(branch)?.rule {
+            Rule::Combine(spec) => Ok(Arc::clone(spec)),
+            Rule::Keep(_) => Err(Error::internal("versions to combine of an engine that keeps one")),
+        }
     }
 
     fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {

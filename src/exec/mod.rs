@@ -8,6 +8,7 @@ pub mod assign;
 pub mod context;
 pub mod evolution;
 pub mod filter;
+mod lost_folder;
 pub mod merge;
 pub mod metrics;
 pub mod raw_read;

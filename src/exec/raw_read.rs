@@ -12,10 +12,11 @@ use datafusion::physical_plan::metrics::Count;
 use futures::{StreamExt, stream};
 
 use super::assign::ScanUnit;
-use super::context::{ColumnSource, ScanContext};
+use super::context::{ColumnSource, ScanContext, ScanSpec};
 use super::evolution::SchemaMapping;
+use super::lost_folder::{self, PartitionNames};
 use super::unit_filter;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::{self, BatchStream, FileFormat, Narrowing, PruneMetrics, PruneSwitches, ReadRequest};
 use crate::selection::RowSelection;
 use crate::spec::binary_row::BinaryRow;
@@ -61,9 +62,8 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
         return Ok(stream::empty().boxed());
     }
     let mapping = context.mapping(unit)?;
-    let constants = Constants::new(&context, &unit.partition)?;
     let batches = open_mapped(&context, unit, mapping, Rows { selection, narrowing }, batch_size, io).await?;
-    let output = Output { context, constants };
+    let output = Output::new(context, &unit.partition)?;
     Ok(batches.map(move |batch| output.rows(&batch?)).boxed())
 }
 
@@ -123,18 +123,46 @@ pub async fn open_mapped(
         footers: spec.footers.clone(),
         narrowing: rows.narrowing,
     };
-    let batches = file::open(request).await?;
+    let batches = match file::open(request.clone()).await {
+        Err(e) if e.kind() == ErrorKind::NotFound && meta.external_path.is_none() => {
+            match elsewhere(spec, unit).await? {
+                Some(location) => {
+                    file::open(ReadRequest { file: spec.storage.file(&location, Some(size))?, ..request }).await?
+                }
+                None => return Err(e),
+            }
+        }
+        opened => opened?,
+    };
     Ok(batches.map(move |batch| mapping.apply(batch?)).boxed())
 }
 
-/// Brings the batches of one file to the scan's output.
-struct Output {
+/// Where the file of a unit is when it is not where Java would put it.
+async fn elsewhere(spec: &ScanSpec, unit: &ScanUnit) -> Result<Option<Location>> {
+    let fields = &spec.partition_fields;
+    if fields.is_empty() {
+        return Ok(None);
+    }
+    let names = PartitionNames { fields, default_name: &spec.partition_default_name, zone: spec.zone };
+    let values = BinaryRow::from_serialized(&unit.partition)?.decode(fields.iter().map(|f| &f.data_type))?;
+    lost_folder::find(&spec.storage, &Location::parse(&unit.file.path)?, names, &values).await
+}
+
+/// Brings batches of one partition to the scan's output.
+pub struct Output {
     context: Arc<ScanContext>,
     constants: Constants,
 }
 
 impl Output {
-    fn rows(&self, mapped: &RecordBatch) -> Result<RecordBatch> {
+    /// For batches of a partition, whose values are a serialized `BinaryRow`.
+    pub fn new(context: Arc<ScanContext>, partition: &[u8]) -> Result<Self> {
+        let constants = Constants::new(&context, partition)?;
+        Ok(Self { context, constants })
+    }
+
+    /// A batch of the columns that come from files, with those of the partition.
+    pub fn rows(&self, mapped: &RecordBatch) -> Result<RecordBatch> {
         let rows = mapped.num_rows();
         let column = |source: &ColumnSource| match *source {
             ColumnSource::Partition(at) => self.constants.column(at, rows),

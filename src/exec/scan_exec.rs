@@ -29,7 +29,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
 
-use super::assign::{ScanUnit, assign, units};
+use super::assign::{ScanTask, ScanTasks};
 use super::context::{ScanContext, ScanSpec};
 use super::filter::ScanFilters;
 use super::metrics::ScanMetrics;
@@ -57,7 +57,7 @@ pub struct PaimonScanExec {
     /// Positions in the table's columns.
     projection: Vec<usize>,
     context: Arc<ScanContext>,
-    partitions: Arc<[Vec<ScanUnit>]>,
+    partitions: Arc<[Vec<ScanTask>]>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -74,7 +74,7 @@ impl PaimonScanExec {
         target_partitions: usize,
     ) -> Result<Self> {
         let context = Arc::new(ScanContext::new(spec, &projection)?);
-        let partitions: Arc<[Vec<ScanUnit>]> = assign(&units(&splits), target_partitions).into();
+        let partitions: Arc<[_]> = ScanTasks::new(&splits, context.spec()).assign(target_partitions).into();
         let properties = properties(&context, partitions.len());
         let (label, splits) = (Arc::new(label), splits.into());
         let metrics = ExecutionPlanMetricsSet::new();
@@ -115,22 +115,27 @@ impl PaimonScanExec {
 
     fn rows_read(&self, partition: Option<usize>) -> Precision<usize> {
         match (partition, self.fetch) {
-            (Some(at), _) => self.partitions.get(at).map_or(Precision::Absent, |units| self.rows_of(units)),
-            (None, None) => self.rows_of(&units(&self.splits)),
+            (Some(at), _) => self.partitions.get(at).map_or(Precision::Absent, |tasks| self.rows_of(tasks)),
+            (None, None) => ScanTasks::new(&self.splits, self.context.spec()).rows(),
             (None, Some(_)) => {
-                let rows = self.partitions.iter().map(|units| self.rows_of(units));
+                let rows = self.partitions.iter().map(|tasks| self.rows_of(tasks));
                 rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
             }
         }
     }
 
-    fn rows_of(&self, units: &[ScanUnit]) -> Precision<usize> {
-        let rows = units.iter().map(ScanUnit::rows).reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0));
+    fn rows_of(&self, tasks: &[ScanTask]) -> Precision<usize> {
+        let rows = tasks.iter().map(ScanTask::rows).reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0));
         match self.fetch {
             // At most the limit, yet perhaps less where the rows are not certain.
             Some(fetch) => rows.map(|rows| rows.min(fetch)),
             None => rows,
         }
+    }
+
+    /// Whether rows come from several versions: conditions on such rows are not applied by the scan.
+    fn combines(&self) -> bool {
+        self.partitions.iter().flatten().any(|task| matches!(task, ScanTask::Combine(_)))
     }
 
     fn files(&self) -> usize {
@@ -216,7 +221,8 @@ impl ExecutionPlan for PaimonScanExec {
         target_partitions: usize,
         _: &ConfigOptions,
     ) -> DataFusionResult<Option<Arc<dyn ExecutionPlan>>> {
-        let partitions: Arc<[Vec<ScanUnit>]> = assign(&units(&self.splits), target_partitions).into();
+        let tasks = ScanTasks::new(&self.splits, self.context.spec());
+        let partitions: Arc<[_]> = tasks.assign(target_partitions).into();
         if partitions.len() == self.partitions.len() {
             return Ok(None);
         }
@@ -226,12 +232,12 @@ impl ExecutionPlan for PaimonScanExec {
     }
 
     fn execute(&self, partition: usize, task: Arc<TaskContext>) -> DataFusionResult<SendableRecordBatchStream> {
-        let units = self.partitions.get(partition).cloned();
-        let units = units.ok_or_else(|| Error::internal(format!("there is no output partition {partition}")))?;
+        let tasks = self.partitions.get(partition).cloned();
+        let tasks = tasks.ok_or_else(|| Error::internal(format!("there is no output partition {partition}")))?;
         let metrics = ScanMetrics::new(&self.metrics, partition);
         let config = task.session_config();
         let read = (config.batch_size(), PruneSwitches::of(config.options()));
-        let stream = SplitStream::new(Arc::clone(&self.context), units, read, self.fetch, metrics);
+        let stream = SplitStream::new(Arc::clone(&self.context), tasks, read, self.fetch, metrics);
         Ok(Box::pin(cooperative(stream)))
     }
 
@@ -276,7 +282,7 @@ impl ExecutionPlan for PaimonScanExec {
         if self.fetch.is_some() {
             return Ok(FilterPushdownPropagation::all_unsupported(pushed));
         }
-        let exact = config.execution.parquet.pushdown_filters;
+        let exact = config.execution.parquet.pushdown_filters && !self.combines();
         let (mut filters, mut answers) = (self.filters().clone(), vec![]);
         for filter in &pushed.parent_filters {
             let taken = filters.add(&filter.filter, exact, &self.context.spec().fields, &self.projection)?;

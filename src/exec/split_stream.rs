@@ -1,6 +1,6 @@
-//! The stream of one output partition: its units one after the other, the next one opened while one is read.
+//! The stream of one output partition: its tasks one after the other, the next one opened while one is read.
 //!
-//! In: the units that [`assign`](super::assign) gave this output partition. Out: batches, at most `fetch` rows.
+//! In: the tasks that [`assign`](super::assign) gave this output partition. Out: batches, at most `fetch` rows.
 //! Dropping the stream aborts what is under way.
 
 use std::collections::VecDeque;
@@ -16,8 +16,9 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::physical_plan::RecordBatchStream;
 use futures::{FutureExt, Stream, StreamExt};
 
-use super::assign::ScanUnit;
+use super::assign::ScanTask;
 use super::context::ScanContext;
+use super::merge::combine::stream as combine;
 use super::metrics::ScanMetrics;
 use super::raw_read::{self, ReadMode};
 use crate::error::{Error, Result};
@@ -29,41 +30,45 @@ pub struct SplitStream {
     batch_size: usize,
     switches: PruneSwitches,
     metrics: ScanMetrics,
-    waiting: VecDeque<ScanUnit>,
+    waiting: VecDeque<ScanTask>,
     opening: Option<Opening>,
     current: Option<BatchStream>,
     /// Rows that may still be given out.
     rows_left: usize,
 }
 
-/// A unit that is being opened on a task of its own.
+/// A task that is being opened on a task of its own.
 struct Opening {
     task: SpawnedTask<Result<BatchStream>>,
     since: Instant,
 }
 
 impl SplitStream {
-    /// A stream over `units` that ends after `fetch` rows.
+    /// A stream over `tasks` that ends after `fetch` rows.
     pub fn new(
         context: Arc<ScanContext>,
-        units: Vec<ScanUnit>,
+        tasks: Vec<ScanTask>,
         (batch_size, switches): (usize, PruneSwitches),
         fetch: Option<usize>,
         metrics: ScanMetrics,
     ) -> Self {
-        let (rows_left, waiting) = (fetch.unwrap_or(usize::MAX), units.into());
+        let (rows_left, waiting) = (fetch.unwrap_or(usize::MAX), tasks.into());
         Self { context, batch_size, switches, metrics, waiting, opening: None, current: None, rows_left }
     }
 
-    /// Begins to open the next unit unless one is being opened.
+    /// Begins to open the next task unless one is being opened.
     fn open_next(&mut self) {
         if self.opening.is_some() {
             return;
         }
-        if let Some(unit) = self.waiting.pop_front() {
-            let open = raw_read::open(Arc::clone(&self.context), unit, self.mode());
-            self.opening = Some(Opening { task: SpawnedTask::spawn(open), since: Instant::now() });
-        }
+        let Some(task) = self.waiting.pop_front() else { return };
+        let (context, mode) = (Arc::clone(&self.context), self.mode());
+        let task = match task {
+            ScanTask::Read(unit) => SpawnedTask::spawn(raw_read::open(context, unit, mode)),
+            // All versions of a key are needed, whatever is asked of the row that they become.
+            ScanTask::Combine(unit) => SpawnedTask::spawn(combine::open(context, unit, mode.batch_size, mode.io)),
+        };
+        self.opening = Some(Opening { task, since: Instant::now() });
     }
 
     fn mode(&self) -> ReadMode {

@@ -4,12 +4,8 @@
 //! its first bytes, because names of metadata files say nothing. The batches have the file's own types: consumers find
 //! columns by name, and take what a container cannot say better (ORC's tinyint for `_KIND`) as it is.
 
-#[cfg(feature = "orc")]
-mod orc;
 mod parquet;
 mod projection;
-
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::RecordBatch;
 use bytes::Bytes;
@@ -17,6 +13,7 @@ use bytes::Bytes;
 pub(crate) use projection::Projection;
 
 use super::avro;
+use super::guard::guarded;
 use crate::error::{Error, Result};
 
 /// The rows of a batch of metadata.
@@ -31,7 +28,7 @@ pub fn read_container(bytes: Bytes, columns: &[&str]) -> Result<Vec<RecordBatch>
     let projection = Projection::of_paths(columns);
     match bytes.get(..4).unwrap_or(&bytes) {
         b"Obj\x01" => avro::metadata::read(&bytes, &projection),
-        b"PAR1" => guarded("Parquet", || parquet::read(bytes, columns, &projection)),
+        b"PAR1" => guarded("the metadata file cannot be decoded", || parquet::read(bytes, columns, &projection)),
         [b'O', b'R', b'C', ..] => read_orc(bytes, &projection),
         [] => Err(Error::corrupt("expected a metadata file, found no bytes")),
         other => {
@@ -41,15 +38,9 @@ pub fn read_container(bytes: Bytes, columns: &[&str]) -> Result<Vec<RecordBatch>
     }
 }
 
-/// The decoders of other crates are known to panic on some broken files; such a panic is an error here.
-fn guarded(container: &str, read: impl FnOnce() -> Result<Vec<RecordBatch>>) -> Result<Vec<RecordBatch>> {
-    let gave_up = |_| Err(Error::corrupt(format!("the {container} decoder gave up on the metadata file")));
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(gave_up)
-}
-
 #[cfg(feature = "orc")]
 fn read_orc(bytes: Bytes, projection: &Projection) -> Result<Vec<RecordBatch>> {
-    guarded("ORC", || orc::read(bytes, projection))
+    super::orc::metadata::read(bytes, projection)
 }
 
 #[cfg(not(feature = "orc"))]

@@ -10,6 +10,7 @@ pub mod avro;
 pub mod container;
 pub mod filtered;
 pub mod footer_cache;
+pub mod guard;
 pub mod narrowing;
 #[cfg(feature = "orc")]
 pub mod orc;

@@ -71,6 +71,12 @@ impl TableOptions {
         Self::parse(options)
     }
 
+    /// The options that choose which state of the table is seen.
+    pub fn time_travel(&self) -> BTreeMap<String, String> {
+        let chosen = TRAVEL_KEYS.iter().filter_map(|key| self.raw.get_key_value(*key));
+        chosen.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
     /// All options as text, those too that are not declared.
     pub fn raw(&self) -> &BTreeMap<String, String> {
         &self.raw

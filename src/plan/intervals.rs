@@ -80,9 +80,11 @@ fn runs<T>(section: Vec<Ranged<T>>) -> Vec<SortedRun<T>> {
     runs.into_iter().map(|run| run.into_iter().map(|f| f.file).collect()).collect()
 }
 
-/// Column by column, NULL first.
+/// Column by column, NULL first. As in the merge of keys, `-0.0` and `0.0` are one key.
 fn compare(a: &Key, b: &Key) -> Ordering {
     let column = |(a, b): (&Option<Datum>, &Option<Datum>)| match (a, b) {
+        (Some(Datum::Double(a)), Some(Datum::Double(b))) if a == b => Ordering::Equal,
+        (Some(Datum::Float(a)), Some(Datum::Float(b))) if a == b => Ordering::Equal,
         (Some(a), Some(b)) => a.compare(b).unwrap_or(Ordering::Equal),
         (a, b) => a.is_some().cmp(&b.is_some()),
     };
@@ -125,6 +127,13 @@ mod tests {
     fn a_file_that_begins_with_the_last_key_of_another_is_in_its_section() {
         assert_eq!(names(vec![file(1, 5), file(5, 9)]), [vec![vec!["1-5"], vec!["5-9"]]]);
         assert!(names(vec![]).is_empty());
+    }
+
+    #[test]
+    fn zeros_are_one_key() {
+        let zero = |z: f64| [Some(Datum::Double(z))];
+        assert_eq!(compare(&zero(-0.0).to_vec(), &zero(0.0).to_vec()), Ordering::Equal);
+        assert_eq!(compare(&zero(0.0).to_vec(), &zero(f64::NAN).to_vec()), Ordering::Less);
     }
 
     proptest! {

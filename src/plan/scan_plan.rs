@@ -10,7 +10,7 @@
 //! Table option `scan.fallback-branch` adds the splits of another branch for the partitions that this one lacks.
 //! Java: `AbstractFileStoreScan`, `SnapshotReaderImpl`, `FallbackReadFileStoreTable`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono_tz::Tz;
@@ -25,6 +25,7 @@ use super::splits::{SplitMaker, SplitSizes};
 use super::supported::check_supported;
 use super::time_travel::{ReadVersion, ScanKind, resolve};
 use crate::error::{Error, Result};
+use crate::file::FileFormat;
 use crate::options::TableOptions;
 use crate::options::enums::MergeEngine;
 use crate::spec::layout::POSTPONE_BUCKET;
@@ -89,7 +90,7 @@ pub async fn plan_scan(request: ScanRequest<'_>) -> Result<ScanPlan> {
     Ok(ScanPlan { snapshot_id, splits, branches })
 }
 
-/// Plans another branch with the options of its own; options that choose a snapshot speak of the first branch only.
+/// Plans another branch with the options of its own, at the time of the snapshot that is read of the first branch.
 async fn plan_fallback(request: ScanRequest<'_>, branch: &str) -> Result<(Vec<DataSplit>, PlannedBranch)> {
     if request.version.schema.partition_keys.is_empty() {
         return Err(Error::invalid_option("'scan.fallback-branch' needs a partitioned table"));
@@ -97,10 +98,32 @@ async fn plan_fallback(request: ScanRequest<'_>, branch: &str) -> Result<(Vec<Da
     let manager = request.manager.with_branch(branch)?;
     manager.check_branch().await?;
     let schema = manager.latest_schema().await?;
-    let options = TableOptions::effective(&schema.options, &Default::default())?;
+    let travel = travel_of_fallback(request, &manager).await?;
+    let options = TableOptions::effective(&schema.options, &travel)?;
     let version = resolve(&options, &manager, request.zone).await?;
     let request = ScanRequest { manager: &manager, version: &version, options: &options, ..request };
     plan_branch(request, Some(branch.into())).await
+}
+
+/// What chooses the snapshot of a fallback branch. Snapshot ids are a branch's own, so one stands for its time, and for
+/// the branch's first snapshot where that is later; tags, times and watermarks mean the same in every branch.
+/// Java: `FallbackReadFileStoreTable.rewriteFallbackOptions`.
+async fn travel_of_fallback(request: ScanRequest<'_>, manager: &SnapshotManager) -> Result<BTreeMap<String, String>> {
+    let mut travel = request.options.time_travel();
+    let Some(snapshot) = &request.version.snapshot else { return Ok(travel) };
+    let names_id = |key: &&str| travel.get(*key).is_some_and(|value| *value == snapshot.id.to_string());
+    let Some(key) = ["scan.snapshot-id", "scan.version"].into_iter().find(names_id) else { return Ok(travel) };
+    let mut at = None;
+    for id in manager.snapshot_ids().await? {
+        if at.is_none() || manager.snapshot(id).await?.time_millis <= snapshot.time_millis {
+            at = Some(id);
+        }
+    }
+    match at {
+        Some(id) => travel.insert(key.to_owned(), id.to_string()),
+        None => travel.remove(key),
+    };
+    Ok(travel)
 }
 
 async fn plan_branch(request: ScanRequest<'_>, name: Option<Arc<str>>) -> Result<(Vec<DataSplit>, PlannedBranch)> {
@@ -133,6 +156,8 @@ async fn snapshot_splits(
     let mut live = live_entries(entries);
     let visible = Visible::new(&version.schema, options, version.file_creation_time_millis);
     live.retain(|e| visible.shows(e));
+    // A format that cannot be read is an error before the first row is given out.
+    live.iter().try_for_each(|e| FileFormat::of_file_name(&e.file.file_name).map(drop))?;
 
     let schema = &version.schema;
     let root = manager.table().to_string();

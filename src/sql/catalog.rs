@@ -137,12 +137,10 @@ mod tests {
 
     use super::*;
     use crate::sql::register;
+    use crate::sql::testing::make_table;
 
     fn make(warehouse: &Path, table: &str) {
-        fs::create_dir_all(warehouse.join(table).join("schema")).unwrap();
-        let schema =
-            r#"{"version":3,"id":0,"fields":[],"highestFieldId":0,"partitionKeys":[],"primaryKeys":[],"options":{}}"#;
-        fs::write(warehouse.join(table).join("schema/schema-0"), schema).unwrap();
+        make_table(&warehouse.join(table));
     }
 
     fn context(warehouse: &Path) -> SessionContext {

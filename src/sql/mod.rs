@@ -23,6 +23,8 @@ mod name;
 mod session;
 mod table;
 mod table_function;
+#[cfg(test)]
+mod testing;
 mod time_travel;
 mod version_clause;
 mod warehouse;
@@ -33,6 +35,7 @@ use std::sync::Arc;
 use datafusion::common::TableReference;
 use datafusion::execution::context::SessionContext;
 
+use crate::cache::PaimonCache;
 use crate::storage::{Location, Storage};
 
 pub use block_on::block_on;
@@ -61,6 +64,9 @@ pub fn register(context: &SessionContext) -> datafusion::error::Result<()> {
     let state = context.state_ref();
     let mut state = state.write();
     state.table_factories_mut().insert(FILE_TYPE.to_owned(), Arc::new(PaimonTableFactory));
+    if state.config().get_extension::<PaimonCache>().is_none() {
+        state.config_mut().set_extension(Arc::new(PaimonCache::default()));
+    }
     let extensions = &mut state.config_mut().options_mut().extensions;
     if extensions.get::<PaimonSettings>().is_none() {
         extensions.insert(PaimonSettings::default());

@@ -16,8 +16,10 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::session;
+use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
-use crate::exec::merge::section::MergeSpec;
+use crate::exec::merge::combine::spec::CombineSpec;
+use crate::exec::merge::section::{MergeSpec, Rule};
 use crate::exec::merge::survivors::Keep;
 use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
 use crate::file::FooterCache;
@@ -41,6 +43,8 @@ pub struct PaimonTableProvider {
     table_schema: Arc<TableSchema>,
     schema: SchemaRef,
     constraints: Constraints,
+    /// For sessions that have none of their own.
+    cache: Arc<PaimonCache>,
 }
 
 impl PaimonTableProvider {
@@ -55,14 +59,14 @@ impl PaimonTableProvider {
     ) -> Result<Self> {
         let branch = branch.or(options.get("branch").map(String::as_str)).unwrap_or(MAIN_BRANCH);
         let manager = SnapshotManager::new(storage.clone(), location.clone(), branch)?;
-        Self::resolve(location.name().to_owned(), Arc::new(manager), options, zone).await
+        Self::resolve(location.name().to_owned(), Arc::new(manager), options, zone, Arc::default()).await
     }
 
     /// The same table with further dynamic options.
     pub async fn with_options(&self, options: BTreeMap<String, String>, zone: Tz) -> Result<Self> {
         let mut all = self.dynamic_options.clone();
         all.extend(options);
-        Self::resolve(self.name.clone(), Arc::clone(&self.manager), all, zone).await
+        Self::resolve(self.name.clone(), Arc::clone(&self.manager), all, zone, Arc::clone(&self.cache)).await
     }
 
     async fn resolve(
@@ -70,6 +74,7 @@ impl PaimonTableProvider {
         manager: Arc<SnapshotManager>,
         dynamic_options: BTreeMap<String, String>,
         zone: Tz,
+        cache: Arc<PaimonCache>,
     ) -> Result<Self> {
         manager.check_branch().await?;
         let latest = manager.latest_schema().await?;
@@ -80,7 +85,7 @@ impl PaimonTableProvider {
         let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
         let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
         let constraints = Constraints::new_unverified(constraints);
-        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints })
+        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, cache })
     }
 
     /// The table's name.
@@ -109,8 +114,10 @@ impl PaimonTableProvider {
         let source = |b: &PlannedBranch| Ok((b.name.clone(), source_schemas(plan, b)?));
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
+            cache: state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache)),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
+            partition_default_name: own.options.partition_default_name.clone(),
             partition_fields: self.table_schema.partition_fields(),
             sources: plan.branches.iter().map(source).collect::<Result<HashMap<_, _>>>()?,
             zone,
@@ -144,10 +151,10 @@ fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchem
 /// How versions of a key are merged.
 fn merge_spec(schema: &TableSchema, options: &TableOptions) -> Result<MergeSpec> {
     let ignore_delete = options.ignore_delete;
-    let keep = match options.merge_engine {
-        MergeEngine::Deduplicate => Keep::Newest { ignore_delete },
-        MergeEngine::FirstRow => Keep::Oldest { ignore_delete },
-        other => return Err(Error::unsupported(format!("merging by merge-engine '{}'", other.as_str()))),
+    let rule = match CombineSpec::new(schema, options)? {
+        Some(spec) => Rule::Combine(Arc::new(spec)),
+        None if options.merge_engine == MergeEngine::FirstRow => Rule::Keep(Keep::Oldest { ignore_delete }),
+        None => Rule::Keep(Keep::Newest { ignore_delete }),
     };
     let sequence = options.sequence_field.iter().flatten().map(|name| {
         let field = schema.field(name).cloned();
@@ -157,7 +164,8 @@ fn merge_spec(schema: &TableSchema, options: &TableOptions) -> Result<MergeSpec>
         key_fields: schema.trimmed_primary_key_fields(),
         sequence_fields: sequence.collect::<Result<_>>()?,
         sequence_descending: options.sequence_field_sort_order == SortOrder::Descending,
-        keep,
+        rule,
+        lowest_level_only: options.needs_lookup() && options.merge_engine != MergeEngine::FirstRow,
     })
 }
 

@@ -26,7 +26,7 @@ use crate::error::Error;
 /// What a version clause counts in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AsOf {
-    /// A snapshot id or the name of a tag.
+    /// A snapshot id where it is a number, else the name of a tag.
     Version,
     /// A point in time.
     Timestamp,
@@ -36,6 +36,7 @@ impl AsOf {
     /// The table options that a clause stands for.
     pub fn options(self, value: &ScalarValue, zone: Tz) -> crate::error::Result<BTreeMap<String, String>> {
         let (key, value) = match self {
+            AsOf::Version if value.data_type().is_integer() => ("scan.snapshot-id", text(value)?),
             AsOf::Version => ("scan.version", text(value)?),
             AsOf::Timestamp => ("scan.timestamp-millis", instant_millis(value, zone)?.to_string()),
         };
@@ -115,14 +116,12 @@ fn plan(
 mod tests {
     use datafusion::prelude::{SessionConfig, SessionContext};
 
+    use crate::sql::testing::make_table;
     use crate::sql::{register, register_catalog};
 
     /// A warehouse with the table `db.T`, in a session of a dialect.
     fn context(dialect: &str, folder: &std::path::Path) -> SessionContext {
-        let schema =
-            r#"{"version":3,"id":0,"fields":[],"highestFieldId":0,"partitionKeys":[],"primaryKeys":[],"options":{}}"#;
-        std::fs::create_dir_all(folder.join("db.db/T/schema")).unwrap();
-        std::fs::write(folder.join("db.db/T/schema/schema-0"), schema).unwrap();
+        make_table(&folder.join("db.db/T"));
         let config = SessionConfig::new().set_str("datafusion.sql_parser.dialect", dialect);
         let context = SessionContext::new_with_config(config);
         register(&context).unwrap();
@@ -146,6 +145,8 @@ mod tests {
             ("paimon.db.\"T\" TIMESTAMP AS OF random()", Err("not a constant")),
             ("other VERSION AS OF 1", Err("'other' is no Paimon table")),
             ("nope VERSION AS OF 1", Err("not found")),
+            ("paimon.db.\"T\" VERSION AS OF 5", Err("snapshot 5")),
+            ("paimon.db.\"T\" TIMESTAMP AS OF 0", Err("snapshot")),
         ] {
             let planned = snowflake.sql(&format!("SELECT * FROM {clause}")).await;
             match (planned, want) {

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A test that cannot go on fails.
 
+mod damage;
 mod filters;
 mod golden;
 mod layout;
+mod options;
 mod support;

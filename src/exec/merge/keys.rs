@@ -1,14 +1,16 @@
 //! Keys in a form that compares fast: [`KeyEncoder`] turns key columns into [`Keys`].
 //!
-//! In: the key columns of a batch, in canonical Arrow types. Out: one comparable value a row, whose order is Java's
-//! order of keys: column by column, ascending, NULL first, text and bytes unsigned, `-0.0` before `0.0`, every NaN the
-//! same and last. Keys of at most 16 bytes of fixed width become one integer each; all others `arrow-row`'s bytes:
+//! In: the key columns of a batch, in canonical Arrow types. Out: one comparable value a row, whose order is that of
+//! the reference's keys: column by column, ascending, NULL first, text and bytes unsigned, `-0.0` and `0.0` one key,
+//! every NaN the same and last. Keys of at most 16 bytes of fixed width become one integer each; all others
+//! `arrow-row`'s bytes. A column that may be NULL has a byte more, which is 0 where it is:
 //!
 //! ```text
-//! (BIGINT, INT)   | sign-flipped i64, 8 bytes | sign-flipped i32, 4 bytes |   as a u128
+//! (BIGINT NOT NULL, INT)   | sign-flipped i64, 8 bytes | 1 | sign-flipped i32, 4 bytes |   as a u128
 //! ```
 //!
-//! Java: `CodeGenUtils.newRecordComparator`, `GenerateUtils.generateRowCompare`.
+//! Java: `CodeGenUtils.newRecordComparator`, `GenerateUtils.generateRowCompare`, which compares floating point numbers
+//! by `<` and `>`. (It so takes NaN for equal to everything, which is no order; only a NaN beside other keys shows it.)
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -55,19 +57,38 @@ impl Keys {
 #[derive(Debug)]
 pub struct KeyEncoder {
     types: Vec<ArrowType>,
-    /// The width of each column in bytes, when all are fixed.
-    widths: Option<Vec<u32>>,
+    /// How each column stands in a fixed key, when all are of fixed width.
+    slots: Option<Vec<Slot>>,
     converter: RowConverter,
+}
+
+/// A column in a fixed key.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    /// Without the byte that says whether it is NULL.
+    value_bytes: u32,
+    nullable: bool,
+}
+
+impl Slot {
+    /// The slot of a column of this type, if it is of fixed width.
+    fn new(data_type: &DataType) -> Option<Self> {
+        Some(Self { value_bytes: fixed_bytes(&data_type.kind)?, nullable: data_type.nullable })
+    }
+
+    fn bytes(self) -> u32 {
+        self.value_bytes + u32::from(self.nullable)
+    }
 }
 
 impl KeyEncoder {
     /// An encoder of the given key columns.
     pub fn new(fields: &[DataField]) -> Result<Self> {
         let types: Vec<_> = fields.iter().map(|f| column_type(&f.data_type)).collect();
-        let widths: Option<Vec<u32>> = fields.iter().map(|f| fixed_width(&f.data_type)).collect();
-        let widths = widths.filter(|w| w.iter().sum::<u32>() <= 16);
+        let slots: Option<Vec<Slot>> = fields.iter().map(|f| Slot::new(&f.data_type)).collect();
+        let slots = slots.filter(|slots| slots.iter().map(|s| s.bytes()).sum::<u32>() <= 16);
         let converter = RowConverter::new(types.iter().cloned().map(SortField::new).collect())?;
-        Ok(Self { types, widths, converter })
+        Ok(Self { types, slots, converter })
     }
 
     /// The keys of a batch's key columns.
@@ -75,27 +96,24 @@ impl KeyEncoder {
         if columns.len() != self.types.len() {
             return Err(Error::internal(format!("{} key columns, not {}", self.types.len(), columns.len())));
         }
-        match &self.widths {
-            Some(widths) => {
+        match &self.slots {
+            Some(slots) => {
                 let rows = columns.first().map_or(0, |c| c.len());
                 let mut keys = vec![0u128; rows];
-                columns.iter().zip(widths).try_for_each(|(column, width)| append(&mut keys, column, *width))?;
+                columns.iter().zip(slots).try_for_each(|(column, slot)| append(&mut keys, column, *slot))?;
                 Ok(Keys::Fixed(keys))
             }
             None => {
-                let columns: Vec<_> = columns.iter().map(with_one_nan).collect();
+                let columns: Vec<_> = columns.iter().map(with_plain_floats).collect();
                 Ok(Keys::Rows(self.converter.convert_columns(&columns)?))
             }
         }
     }
 }
 
-/// How many bytes a NOT NULL column of this type takes in a fixed key.
-fn fixed_width(data_type: &DataType) -> Option<u32> {
-    if data_type.nullable {
-        return None;
-    }
-    match &data_type.kind {
+/// How many bytes a column of this type takes in a fixed key.
+fn fixed_bytes(kind: &TypeKind) -> Option<u32> {
+    match kind {
         TypeKind::Boolean | TypeKind::TinyInt => Some(1),
         TypeKind::SmallInt => Some(2),
         TypeKind::Int | TypeKind::Date | TypeKind::Time(_) | TypeKind::Float => Some(4),
@@ -107,37 +125,29 @@ fn fixed_width(data_type: &DataType) -> Option<u32> {
 }
 
 /// Shifts keys left by the width of a column and puts its values, in unsigned order, below.
-fn append(keys: &mut [u128], column: &ArrayRef, width: u32) -> Result<()> {
-    if column.null_count() > 0 {
-        return Err(Error::corrupt("NULL in a column of the primary key"));
-    }
-    let shift = width * 8;
+fn append(keys: &mut [u128], column: &ArrayRef, slot: Slot) -> Result<()> {
+    let shift = slot.value_bytes * 8;
     let flip = 1u128 << (shift - 1);
     let mask = u128::MAX >> (128 - shift);
     macro_rules! signed {
-        ($arrow:ty) => {
-            keys.iter_mut().zip(column.as_primitive::<$arrow>().values()).for_each(|(key, value)| {
-                let bits = (i128::from(*value) as u128 & mask) ^ flip;
-                *key = key.checked_shl(shift).unwrap_or(0) | bits;
-            })
-        };
+        ($arrow:ty) => {{
+            let values = column.as_primitive::<$arrow>().values().iter();
+            shift_in(keys, values.map(|value| (i128::from(*value) as u128 & mask) ^ flip), column, slot)
+        }};
     }
     macro_rules! float {
-        ($arrow:ty, $float:ty, $signed:ty) => {
-            keys.iter_mut().zip(column.as_primitive::<$arrow>().values()).for_each(|(key, value)| {
-                let value = if value.is_nan() { <$float>::NAN } else { *value };
-                let bits = value.to_bits() as $signed;
+        ($arrow:ty, $plain:ident, $signed:ty) => {{
+            let values = column.as_primitive::<$arrow>().values().iter();
+            let bits = values.map(|value| {
+                let bits = $plain(*value).to_bits() as $signed;
                 let ordered = bits ^ (((bits >> (shift - 1)) as $signed) & <$signed>::MAX);
-                let bits = (ordered as i128 as u128 & mask) ^ flip;
-                *key = key.checked_shl(shift).unwrap_or(0) | bits;
-            })
-        };
+                (ordered as i128 as u128 & mask) ^ flip
+            });
+            shift_in(keys, bits, column, slot)
+        }};
     }
     match column.data_type() {
-        ArrowType::Boolean => {
-            let values = column.as_boolean();
-            keys.iter_mut().zip(values.values()).for_each(|(key, value)| *key = (*key << 8) | u128::from(value));
-        }
+        ArrowType::Boolean => shift_in(keys, column.as_boolean().values().iter().map(u128::from), column, slot),
         ArrowType::Int8 => signed!(Int8Type),
         ArrowType::Int16 => signed!(Int16Type),
         ArrowType::Int32 => signed!(Int32Type),
@@ -149,22 +159,44 @@ fn append(keys: &mut [u128], column: &ArrayRef, width: u32) -> Result<()> {
         ArrowType::Timestamp(TimeUnit::Microsecond, _) => signed!(TimestampMicrosecondType),
         ArrowType::Timestamp(TimeUnit::Nanosecond, _) => signed!(TimestampNanosecondType),
         ArrowType::Decimal128(..) => signed!(Decimal128Type),
-        ArrowType::Float32 => float!(Float32Type, f32, i32),
-        ArrowType::Float64 => float!(Float64Type, f64, i64),
-        other => return Err(Error::internal(format!("a key column of type {other} has no fixed width"))),
+        ArrowType::Float32 => float!(Float32Type, plain_f32, i32),
+        ArrowType::Float64 => float!(Float64Type, plain_f64, i64),
+        other => Err(Error::internal(format!("a key column of type {other} has no fixed width"))),
+    }
+}
+
+/// Puts the bits of a column's values below what keys have, with a byte for NULL where there may be one.
+fn shift_in(keys: &mut [u128], bits: impl Iterator<Item = u128>, column: &ArrayRef, slot: Slot) -> Result<()> {
+    let shift = slot.value_bytes * 8;
+    if !slot.nullable {
+        if column.null_count() > 0 {
+            return Err(Error::corrupt("NULL in a column of the primary key"));
+        }
+        keys.iter_mut().zip(bits).for_each(|(key, bits)| *key = key.checked_shl(shift).unwrap_or(0) | bits);
+        return Ok(());
+    }
+    let present = 1u128.checked_shl(shift).unwrap_or(0);
+    for (row, (key, bits)) in keys.iter_mut().zip(bits).enumerate() {
+        let bits = if column.is_valid(row) { present | bits } else { 0 };
+        *key = key.checked_shl(shift + 8).unwrap_or(0) | bits;
     }
     Ok(())
 }
 
-/// Java takes all NaNs for one.
-fn with_one_nan(column: &ArrayRef) -> ArrayRef {
+fn plain_f32(value: f32) -> f32 {
+    // Adding zero makes -0.0 positive.
+    if value.is_nan() { f32::NAN } else { value + 0.0 }
+}
+
+fn plain_f64(value: f64) -> f64 {
+    if value.is_nan() { f64::NAN } else { value + 0.0 }
+}
+
+/// A column with one zero and one NaN, which is how the reference compares floating point numbers of keys and sequences.
+pub fn with_plain_floats(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
-        ArrowType::Float32 => Arc::new(unary::<_, _, Float32Type>(column.as_primitive::<Float32Type>(), |v| {
-            if v.is_nan() { f32::NAN } else { v }
-        })),
-        ArrowType::Float64 => Arc::new(unary::<_, _, Float64Type>(column.as_primitive::<Float64Type>(), |v| {
-            if v.is_nan() { f64::NAN } else { v }
-        })),
+        ArrowType::Float32 => Arc::new(unary::<_, _, Float32Type>(column.as_primitive::<Float32Type>(), plain_f32)),
+        ArrowType::Float64 => Arc::new(unary::<_, _, Float64Type>(column.as_primitive::<Float64Type>(), plain_f64)),
         _ => Arc::clone(column),
     }
 }
@@ -196,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn keys_have_the_order_of_java() {
+    fn keys_have_the_order_of_the_reference() {
         let nan2 = f64::from_bits(0xfff8_0000_0000_0001);
         let doubles = vec![f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1.0, f64::INFINITY, f64::NAN, nan2];
         for nullability in ["", " NOT NULL"] {
             let t = |t: &str| format!("{t}{nullability}");
-            check(&[&t("DOUBLE")], &[Arc::new(Float64Array::from(doubles.clone()))], &[7]);
+            check(&[&t("DOUBLE")], &[Arc::new(Float64Array::from(doubles.clone()))], &[3, 7]);
             let floats: Vec<f32> = doubles.iter().map(|d| *d as f32).collect();
-            check(&[&t("FLOAT")], &[Arc::new(Float32Array::from(floats))], &[7]);
+            check(&[&t("FLOAT")], &[Arc::new(Float32Array::from(floats))], &[3, 7]);
             check(&[&t("BIGINT")], &[Arc::new(Int64Array::from(vec![i64::MIN, -1, 0, 1, i64::MAX]))], &[]);
             check(&[&t("BOOLEAN")], &[Arc::new(BooleanArray::from(vec![false, true]))], &[]);
             let decimals =
@@ -215,7 +247,12 @@ mod tests {
             let texts = StringViewArray::from(vec!["", "a", "aa", "b", "é", "\u{ffff}", "\u{10000}"]);
             check(&[&t("STRING")], &[Arc::new(texts)], &[]);
         }
-        check(&["INT"], &[Arc::new(Int32Array::from(vec![None, Some(i32::MIN), Some(0)]))], &[]);
+        check(&["INT"], &[Arc::new(Int32Array::from(vec![None, None, Some(i32::MIN), Some(0)]))], &[1]);
+        let pair: [ArrayRef; 2] = [
+            Arc::new(BooleanArray::from(vec![None, None, Some(false), Some(true)])),
+            Arc::new(Int64Array::from(vec![None, Some(-7), Some(9), None])),
+        ];
+        check(&["BOOLEAN", "BIGINT"], &pair, &[]);
     }
 
     #[test]

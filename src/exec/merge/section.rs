@@ -1,8 +1,9 @@
 //! Finds the surviving rows of a section: [`MergeSection`].
 //!
-//! In: the sorted runs of a section. Out: for each of its files the rows that survive, found once for all output
-//! partitions that read the section's files. Only key, sequence and row-kind columns are read here, each run by a task of
-//! its own, so that decoding runs beside the tournament.
+//! In: the sorted runs of a section. Out: for each of its files the rows that are rows of the table as they are, and for
+//! engines that combine versions the keys that have several. Found once for all output partitions that read the section,
+//! and kept in the session's cache: the files of a section never change. Only key, sequence and row-kind columns are read
+//! here, each run by a task of its own, so that decoding runs beside the tournament.
 
 use std::sync::Arc;
 
@@ -15,9 +16,13 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use tokio::sync::{OnceCell, mpsc};
 
-use super::keys::KeyEncoder;
+use super::combine::groups::{GroupSink, Groups};
+use super::combine::spec::CombineSpec;
+use super::keys::{KeyEncoder, with_plain_floats};
+use super::lowest_level::LowestLevel;
 use super::survivors::{Keep, Survivors};
-use super::tournament::{KeyBatch, Positions, merge_keys};
+use super::tournament::{KeyBatch, Positions, Sink, merge_keys};
+use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, Result};
 use crate::exec::assign::ScanUnit;
 use crate::exec::context::ScanContext;
@@ -35,7 +40,7 @@ const SEQUENCE_NUMBER_ID: i32 = i32::MAX - 1;
 const VALUE_KIND_ID: i32 = i32::MAX - 2;
 /// Rows of a batch of keys.
 const KEY_BATCH_ROWS: usize = 8192;
-/// Batches of keys that a run's task may be ahead of the tournament.
+/// Batches that a run's task may be ahead of those who take them.
 const BATCHES_AHEAD: usize = 2;
 
 /// How the versions of a key of a table are merged.
@@ -47,8 +52,19 @@ pub struct MergeSpec {
     pub sequence_fields: Vec<DataField>,
     /// Option `sequence.field.sort-order`.
     pub sequence_descending: bool,
-    /// Which version is kept.
-    pub keep: Keep,
+    /// What becomes of several versions.
+    pub rule: Rule,
+    /// Whether of the versions above level 0 only the one on the lowest level counts.
+    pub lowest_level_only: bool,
+}
+
+/// What becomes of several versions of a key.
+#[derive(Debug, Clone)]
+pub enum Rule {
+    /// One of them is kept.
+    Keep(Keep),
+    /// They are combined.
+    Combine(Arc<CombineSpec>),
 }
 
 /// The columns that hold a file's sequence numbers and row kinds, besides the table's own.
@@ -65,13 +81,29 @@ pub struct MergeSection {
     branch: Option<Arc<str>>,
     partition: Arc<[u8]>,
     section: Section,
-    survivors: OnceCell<Vec<RowSelection>>,
+    merged: OnceCell<Arc<Merged>>,
+}
+
+/// What merging the keys of a section gave.
+#[derive(Debug)]
+struct Merged {
+    /// Of each file the rows that are rows of the table.
+    rows: Vec<RowSelection>,
+    /// The keys whose versions are combined, where the engine does so.
+    groups: Option<Arc<Groups>>,
+}
+
+impl CacheValue for Merged {
+    fn heap_bytes(&self) -> usize {
+        let rows: usize = self.rows.iter().map(RowSelection::heap_bytes).sum();
+        rows + self.groups.as_ref().map_or(0, |groups| groups.heap_bytes())
+    }
 }
 
 impl MergeSection {
     /// A section that is not merged yet.
     pub fn new(branch: Option<Arc<str>>, partition: Arc<[u8]>, section: Section) -> Self {
-        Self { branch, partition, section, survivors: OnceCell::new() }
+        Self { branch, partition, section, merged: OnceCell::new() }
     }
 
     /// Its files, run by run: a file's number is its place here.
@@ -79,52 +111,122 @@ impl MergeSection {
         self.section.runs.iter().flatten()
     }
 
-    /// The rows of file `file` that survive; merges the section the first time.
-    pub async fn survivors(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>, file: usize) -> Result<RowSelection> {
-        let all = self.survivors.get_or_try_init(|| self.merge(context, io)).await?;
-        all.get(file).cloned().ok_or_else(|| Error::internal(format!("the section has no file {file}")))
+    /// Its runs.
+    pub fn runs(&self) -> &[Vec<SplitFile>] {
+        &self.section.runs
     }
 
-    async fn merge(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Vec<RowSelection>> {
+    /// The branch that its files are of.
+    pub fn branch(&self) -> &Option<Arc<str>> {
+        &self.branch
+    }
+
+    /// The partition's values, as a serialized `BinaryRow`.
+    pub fn partition(&self) -> &[u8] {
+        &self.partition
+    }
+
+    /// The rows of file `file` that are rows of the table; merges the section the first time.
+    pub async fn survivors(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>, file: usize) -> Result<RowSelection> {
+        let rows = &self.merged(context, io).await?.rows;
+        rows.get(file).cloned().ok_or_else(|| Error::internal(format!("the section has no file {file}")))
+    }
+
+    /// The keys whose versions are combined, if the engine does so; merges the section the first time.
+    pub async fn groups(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Option<Arc<Groups>>> {
+        Ok(self.merged(context, io).await?.groups.clone())
+    }
+
+    async fn merged(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<&Merged> {
+        let merged = self.merged.get_or_try_init(|| async {
+            let key = CacheKey::new(CacheKind::MergedSection, self.cache_name(&*context.merge_spec(&self.branch)?));
+            context.spec().cache.get_or_load(key, self.merge(context, io)).await
+        });
+        merged.await.map(Arc::as_ref)
+    }
+
+    /// Names everything that the result of merging depends on.
+    fn cache_name(&self, spec: &MergeSpec) -> String {
+        let columns = |fields: &[DataField]| fields.iter().map(|f| (f.id, f.data_type.to_string())).collect::<Vec<_>>();
+        let rule = match &spec.rule {
+            Rule::Keep(keep) => format!("{keep:?}"),
+            Rule::Combine(_) => "combine".to_owned(),
+        };
+        let (keys, sequence) = (columns(&spec.key_fields), columns(&spec.sequence_fields));
+        let mut name = format!("{rule} {keys:?} {sequence:?} {} ", spec.sequence_descending);
+        name.push_str(if spec.lowest_level_only { "lowest" } else { "all" });
+        for run in &self.section.runs {
+            name.push('\n');
+            for file in run {
+                let deletion = file.deletion.as_ref().map(|d| (&d.path, d.offset));
+                name.push_str(&format!("{} {} {deletion:?} ", file.path, file.meta.level));
+            }
+        }
+        name
+    }
+
+    async fn merge(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Merged> {
         let spec = context.merge_spec(&self.branch)?;
-        let rows = self.files().map(|f| usize::try_from(f.meta.row_count).unwrap_or(0));
-        let mut sink = Survivors::new(spec.keep, rows);
+        let rows = |f: &SplitFile| usize::try_from(f.meta.row_count).unwrap_or(0);
+        match &spec.rule {
+            Rule::Keep(keep) => {
+                let mut sink = Survivors::new(*keep, self.files().map(rows));
+                self.merge_into(context, &spec, io, &mut sink).await?;
+                Ok(Merged { rows: sink.finish(), groups: None })
+            }
+            Rule::Combine(_) => {
+                let of_runs: Vec<_> = self.section.runs.iter().map(|run| run.iter().map(rows).collect()).collect();
+                let mut sink = GroupSink::new(&of_runs)?;
+                self.merge_into(context, &spec, io, &mut sink).await?;
+                let (rows, groups) = sink.finish();
+                Ok(Merged { rows, groups: Some(Arc::new(groups)) })
+            }
+        }
+    }
+
+    async fn merge_into<S: Sink>(
+        &self,
+        context: &Arc<ScanContext>,
+        spec: &Arc<MergeSpec>,
+        io: &Arc<IoStats>,
+        sink: &mut S,
+    ) -> Result<()> {
         let mut first = 0;
         let mut runs = vec![];
         for run in &self.section.runs {
             let files = run.iter().enumerate().map(|(i, f)| (first + i, self.unit(f))).collect();
-            runs.push(run_of_keys(Arc::clone(context), Arc::clone(&spec), files, Arc::clone(io)));
+            let keys = keys_of_files(Arc::clone(context), Arc::clone(spec), files, Arc::clone(io));
+            runs.push(read_ahead(keys));
             first += run.len();
         }
-        merge_keys(runs, &mut sink).await?;
-        Ok(sink.finish())
+        if spec.lowest_level_only {
+            let levels = self.files().map(|f| f.meta.level).collect();
+            return merge_keys(runs, &mut LowestLevel::new(sink, levels)).await;
+        }
+        merge_keys(runs, sink).await
     }
 
-    fn unit(&self, file: &SplitFile) -> ScanUnit {
+    /// A file of it, to be read without regard to the others.
+    pub fn unit(&self, file: &SplitFile) -> ScanUnit {
         let (branch, partition) = (self.branch.clone(), Arc::clone(&self.partition));
         ScanUnit { branch, partition, file: file.clone(), merge: None }
     }
 }
 
-/// The keys of the files of a run, read by a task of its own.
-fn run_of_keys(
-    context: Arc<ScanContext>,
-    spec: Arc<MergeSpec>,
-    files: Vec<(usize, ScanUnit)>,
-    io: Arc<IoStats>,
-) -> BoxStream<'static, Result<KeyBatch>> {
+/// A stream that is read by a task of its own, a few items ahead.
+pub fn read_ahead<T: Send + 'static>(items: BoxStream<'static, Result<T>>) -> BoxStream<'static, Result<T>> {
     let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
     let task = SpawnedTask::spawn(async move {
-        let mut batches = std::pin::pin!(keys_of_files(context, spec, files, io));
-        while let Some(batch) = batches.next().await {
-            if sender.send(batch).await.is_err() {
+        let mut items = items;
+        while let Some(item) = items.next().await {
+            if sender.send(item).await.is_err() {
                 break;
             }
         }
     });
     // The task lives, and is aborted, with the stream.
     stream::unfold((receiver, task), |(mut receiver, task)| async move {
-        receiver.recv().await.map(|batch| (batch, (receiver, task)))
+        receiver.recv().await.map(|item| (item, (receiver, task)))
     })
     .boxed()
 }
@@ -202,6 +304,7 @@ impl KeyReader {
         if sequences.null_count() + kinds.null_count() > 0 {
             return Err(Error::corrupt("NULL in _SEQUENCE_NUMBER or _VALUE_KIND"));
         }
+        let user: Vec<_> = user.iter().map(with_plain_floats).collect();
         let (from, rows) = (self.rows, batch.num_rows());
         self.rows += rows;
         let positions = match &self.positions {
@@ -212,7 +315,7 @@ impl KeyReader {
             file: self.file,
             positions,
             keys: self.keys.encode(key)?,
-            user_sequences: self.user.as_ref().map(|user_rows| user_rows.convert_columns(user)).transpose()?,
+            user_sequences: self.user.as_ref().map(|rows| rows.convert_columns(&user)).transpose()?,
             sequences: sequences.values().to_vec(),
             kinds: kinds.values().iter().map(|kind| RowKind::from_byte(*kind)).collect::<Result<_>>()?,
         })

@@ -6,12 +6,10 @@
 
 use std::ops::Range;
 
-use arrow::array::BooleanBufferBuilder;
-
+use super::marks::Marks;
 use super::tournament::{KeyBatch, Sink, Version};
 use crate::error::{Error, Result};
 use crate::selection::RowSelection;
-use crate::spec::row_kind::RowKind;
 
 /// Which version of a key is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,89 +47,32 @@ impl Keep {
 /// Gathers the surviving rows of the files of a section.
 pub struct Survivors {
     keep: Keep,
-    files: Vec<FileBits>,
-}
-
-/// The bits of one file, as far as its rows were heard of.
-struct FileBits {
-    rows: usize,
-    bits: BooleanBufferBuilder,
-}
-
-impl FileBits {
-    /// Marks rows as surviving; rows that were passed over do not survive.
-    fn mark(&mut self, rows: Range<usize>) -> Result<()> {
-        if rows.end > self.rows {
-            return Err(Error::corrupt(format!("has more rows than the {} that its manifest says", self.rows)));
-        }
-        let known = self.bits.len();
-        if known < rows.start {
-            self.bits.append_n(rows.start - known, false);
-        }
-        let marked = rows.end.min(self.bits.len());
-        (rows.start..marked).for_each(|row| self.bits.set_bit(row, true));
-        self.bits.append_n(rows.end.saturating_sub(self.bits.len()), true);
-        Ok(())
-    }
-
-    fn finish(mut self) -> RowSelection {
-        self.bits.append_n(self.rows.saturating_sub(self.bits.len()), false);
-        RowSelection::new(self.bits.finish())
-    }
+    rows: Marks,
 }
 
 impl Survivors {
     /// Nothing heard yet, of files with the given numbers of rows.
     pub fn new(keep: Keep, rows: impl IntoIterator<Item = usize>) -> Self {
-        let file = |rows| FileBits { rows, bits: BooleanBufferBuilder::new(rows) };
-        Self { keep, files: rows.into_iter().map(file).collect() }
+        Self { keep, rows: Marks::new(rows) }
     }
 
     /// The surviving rows of each file.
     pub fn finish(self) -> Vec<RowSelection> {
-        self.files.into_iter().map(FileBits::finish).collect()
-    }
-
-    fn mark(&mut self, file: usize, rows: Range<usize>) -> Result<()> {
-        let bits = self.files.get_mut(file);
-        bits.ok_or_else(|| Error::internal(format!("the section has no file {file}")))?.mark(rows)
+        self.rows.finish()
     }
 }
 
 impl Sink for Survivors {
     fn single(&mut self, batch: &KeyBatch, rows: Range<usize>) -> Result<()> {
-        for run in add_runs(&batch.kinds, rows) {
-            match &batch.positions {
-                super::tournament::Positions::From(first) => {
-                    self.mark(batch.file, first + run.start..first + run.end)?
-                }
-                positions => run.map(|row| positions.at(row)).try_for_each(|at| self.mark(batch.file, at..at + 1))?,
-            }
-        }
-        Ok(())
+        self.rows.mark_adds(batch, rows)
     }
 
     fn group(&mut self, versions: &[Version]) -> Result<()> {
         match self.keep.of(versions)? {
-            Some(kept) => self.mark(kept.batch.file, kept.position()..kept.position() + 1),
+            Some(kept) => self.rows.mark(kept.batch.file, kept.position()..kept.position() + 1),
             None => Ok(()),
         }
     }
-}
-
-/// The ranges of rows, within a range, whose kinds are adds.
-fn add_runs(kinds: &[RowKind], rows: Range<usize>) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = vec![];
-    for row in rows {
-        if kinds.get(row).is_none_or(|kind| kind.is_retract()) {
-            continue;
-        }
-        match runs.last_mut() {
-            Some(run) if run.end == row => run.end = row + 1,
-            _ => runs.push(row..row + 1),
-        }
-    }
-    runs
 }
 
 #[cfg(test)]
@@ -147,6 +88,7 @@ mod tests {
     use super::super::tournament::{Positions, merge_keys};
     use super::*;
     use crate::spec::data_type::{DataField, TypeKind};
+    use crate::spec::row_kind::RowKind;
 
     /// One row of a run: key, sequence number, kind.
     type Row = (i32, i64, RowKind);

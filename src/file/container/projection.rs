@@ -4,12 +4,6 @@
 //! all of it, whatever longer paths say.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
-
-use crate::error::Result;
 
 /// The wanted part of a record.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,37 +38,6 @@ impl Projection {
             Projection::All => Some(&Projection::All),
             Projection::Fields(fields) => fields.get(name),
         }
-    }
-}
-
-/// Only ORC needs it.
-#[cfg_attr(not(feature = "orc"), allow(dead_code))]
-impl Projection {
-    /// The batch without the fields that are not wanted, for readers that cannot leave them unread.
-    pub(crate) fn prune(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let (fields, columns) = self.prune_fields(batch.schema_ref().fields(), batch.columns());
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
-    }
-
-    fn prune_fields(&self, fields: &[FieldRef], columns: &[ArrayRef]) -> (Vec<FieldRef>, Vec<ArrayRef>) {
-        let wanted = fields.iter().zip(columns).filter_map(|(f, c)| self.child(f.name())?.prune_column(f, c));
-        wanted.unzip()
-    }
-
-    /// `None` where no field of the record is wanted.
-    fn prune_column(&self, field: &FieldRef, column: &ArrayRef) -> Option<(FieldRef, ArrayRef)> {
-        let (DataType::Struct(nested), Projection::Fields(_)) = (field.data_type(), self) else {
-            return Some((Arc::clone(field), Arc::clone(column)));
-        };
-        let record = column.as_struct_opt()?;
-        let (fields, columns) = self.prune_fields(nested, record.columns());
-        if fields.is_empty() {
-            return None;
-        }
-        let record = StructArray::try_new(fields.into(), columns, record.nulls().cloned()).ok()?;
-        let field = Field::new(field.name(), record.data_type().clone(), field.is_nullable());
-        Some((Arc::new(field), Arc::new(record)))
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Integers {
     bytes: ByteStream,
     version_2: bool,
     signed: bool,
+    /// The bits that a value can have in zigzag: orc-rust writes more, which are wrong, at the start of a delta run.
+    mask: u64,
     /// The run that is being read.
     run: Vec<i64>,
     at: usize,
@@ -36,7 +38,13 @@ pub(super) struct Integers {
 
 impl Integers {
     pub(super) fn new(bytes: ByteStream, version_2: bool, signed: bool) -> Self {
-        Self { bytes, version_2, signed, run: vec![], at: 0, packed: vec![], patches: vec![] }
+        Self { bytes, version_2, signed, mask: u64::MAX, run: vec![], at: 0, packed: vec![], patches: vec![] }
+    }
+
+    /// Of values that have so many bits, 1 to 64.
+    pub(super) fn of_bits(mut self, bits: usize) -> Self {
+        self.mask = u64::MAX >> 64usize.saturating_sub(bits).min(63);
+        self
     }
 
     /// Appends the next `n` integers to `out`.
@@ -63,20 +71,21 @@ impl Integers {
         Ok(())
     }
 
-    fn varint(&mut self, signed: bool) -> Result<i64> {
+    /// A value that is a varint.
+    fn value(&mut self) -> Result<i64> {
         let value = varint(&mut self.bytes)?;
-        Ok(if signed { zigzag(value) } else { value as i64 })
+        Ok(if self.signed { zigzag(value & self.mask) } else { value as i64 })
     }
 
     fn next_run_1(&mut self) -> Result<()> {
         let control = self.bytes.byte()?;
         if control < 0x80 {
             let delta = i64::from(self.bytes.byte()? as i8);
-            let base = self.varint(self.signed)?;
+            let base = self.value()?;
             self.run.extend((0..i64::from(control) + 3).map(|i| base.wrapping_add(delta.wrapping_mul(i))));
         } else {
             for _ in 0..256 - usize::from(control) {
-                let value = self.varint(self.signed)?;
+                let value = self.value()?;
                 self.run.push(value);
             }
         }
@@ -114,8 +123,8 @@ impl Integers {
     }
 
     fn delta(&mut self, width: usize, count: usize) -> Result<()> {
-        let base = self.varint(self.signed)?;
-        let delta = self.varint(true)?;
+        let base = self.value()?;
+        let delta = zigzag(varint(&mut self.bytes)?);
         if width == 0 {
             self.run.extend((0..count as i64).map(|i| base.wrapping_add(delta.wrapping_mul(i))));
             return Ok(());
@@ -257,6 +266,15 @@ mod tests {
         ];
         assert_eq!(all(&patched, true, false, 10), [2030, 2000, 2020, 1000000, 2040, 2050, 2060, 2070, 2080, 2090]);
         assert_eq!(all(&[0xc0, 0x03, 0x04, 0x01], true, true, 4), [2, 1, 0, -1]);
+    }
+
+    /// 31962 in zigzag is 0xf9b4 in 16 bits; orc-rust extends its sign before it makes a varint of it.
+    #[test]
+    fn a_sign_that_was_extended_too_early_is_cut_off() {
+        let bytes = [0xc2, 0x03, 0xb4, 0xf3, 0x7f, 0xb3, 0xf3, 0x03, 0x10];
+        let mut out = vec![];
+        integers(&bytes, true, true).of_bits(16).read(2, &mut out).unwrap();
+        assert_eq!(out, [31962, 0]);
     }
 
     /// A direct run of version 2.

@@ -16,6 +16,9 @@ mod bytes;
 mod codec;
 mod decode;
 mod int_rle;
+#[cfg(test)]
+mod java_tests;
+pub(super) mod metadata;
 mod nested;
 mod projection;
 mod protobuf;
@@ -44,6 +47,7 @@ use super::{BatchStream, ReadRequest};
 use crate::error::{Error, Result};
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
+use crate::spec::data_type::DataField;
 use crate::storage::InputFile;
 
 pub use self::tail::StripeInformation;
@@ -82,6 +86,7 @@ struct Scan {
     waiting: VecDeque<(usize, StripeInformation)>,
     /// The stripe that is on its way.
     ahead: JoinSet<Result<(usize, Stripe)>>,
+    reads_ahead: bool,
     /// The rows that are wanted.
     selection: Option<RowSelection>,
     current: Option<Decoding>,
@@ -119,20 +124,36 @@ struct Decoding {
 impl Scan {
     async fn new(request: ReadRequest) -> Result<Self> {
         let (tail, source) = read_tail(&request.file).await?;
-        let nodes = project(&request.fields, &tail.types)?;
+        let waiting = wanted_stripes(&tail.stripes, &request);
+        let mut scan = Self::of(tail, source, waiting, &request.fields, request.batch_size)?;
+        scan.selection = request.selection;
+        scan.legacy_ltz = request.orc_legacy_ltz;
+        scan.reads_ahead = true;
+        Ok(scan)
+    }
+
+    fn of(
+        tail: Arc<Tail>,
+        source: Source,
+        waiting: VecDeque<(usize, StripeInformation)>,
+        fields: &[DataField],
+        batch_size: usize,
+    ) -> Result<Self> {
+        let nodes = project(fields, &tail.types)?;
         let mut columns = HashSet::new();
         nodes.iter().for_each(|node| node.collect_columns(&mut columns));
         Ok(Self {
-            waiting: wanted_stripes(&tail.stripes, &request),
-            selection: request.selection,
+            waiting,
+            selection: None,
             fetch: Arc::new(Fetch { source, tail, columns }),
             ahead: JoinSet::new(),
+            reads_ahead: false,
             current: None,
-            names: request.fields.iter().map(|field| field.name.clone()).collect(),
+            names: fields.iter().map(|field| field.name.clone()).collect(),
             nodes,
-            schema: arrow_schema(&request.fields),
-            batch_size: request.batch_size.max(1),
-            legacy_ltz: request.orc_legacy_ltz,
+            schema: arrow_schema(fields),
+            batch_size: batch_size.max(1),
+            legacy_ltz: false,
         })
     }
 
@@ -163,7 +184,8 @@ impl Scan {
                 None => return Ok(None),
             },
         };
-        if !self.fetch.columns.is_empty()
+        if self.reads_ahead
+            && !self.fetch.columns.is_empty()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
             && let Some((first_row, next)) = self.waiting.pop_front()
         {

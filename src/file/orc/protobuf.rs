@@ -83,7 +83,7 @@ impl<'a> Value<'a> {
     pub(super) fn number(self) -> Result<u64> {
         match self {
             Value::Varint(v) => Ok(v),
-            other => Err(Error::corrupt(format!("metadata has {other:?} where a number is expected"))),
+            _ => Err(Error::corrupt("metadata has bytes where a number is expected")),
         }
     }
 
@@ -95,7 +95,7 @@ impl<'a> Value<'a> {
     pub(super) fn bytes(self) -> Result<&'a [u8]> {
         match self {
             Value::Bytes(b) => Ok(b),
-            other => Err(Error::corrupt(format!("metadata has {other:?} where bytes are expected"))),
+            _ => Err(Error::corrupt("metadata has a number where bytes are expected")),
         }
     }
 

@@ -142,7 +142,8 @@ impl OrcType {
 /// A file of which the end is in memory.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    file: InputFile,
+    /// `None` where the end is all of the file.
+    file: Option<InputFile>,
     end_offset: u64,
     end: Bytes,
 }
@@ -151,13 +152,20 @@ impl Source {
     /// Ranges of the file, in the order asked for; those inside the end cost no request.
     pub(super) async fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let missing: Vec<_> = ranges.iter().filter(|r| self.at_hand(r).is_none()).cloned().collect();
-        let mut read = match missing.is_empty() {
-            true => vec![],
-            false => self.file.read_ranges(&missing).await?,
-        }
-        .into_iter();
+        let read = match &self.file {
+            _ if missing.is_empty() => vec![],
+            Some(file) => file.read_ranges(&missing).await?,
+            None => return Err(Error::corrupt(format!("the file ends before the bytes {missing:?}"))),
+        };
+        let mut read = read.into_iter();
         let bytes = ranges.iter().map(|r| self.at_hand(r).or_else(|| read.next()));
         bytes.map(|b| b.ok_or_else(|| Error::internal("the store gave fewer ranges than were asked for"))).collect()
+    }
+
+    async fn tail(&self, size: u64) -> Result<Arc<Tail>> {
+        let postscript = PostScript::parse(&self.end, size)?;
+        let footer = self.read(std::slice::from_ref(&postscript.footer_range)).await?.pop().unwrap_or_default();
+        Ok(Arc::new(Tail::parse(footer, &postscript)?))
     }
 
     /// A range inside the end of the file.
@@ -176,12 +184,15 @@ pub(super) async fn read_tail(file: &InputFile) -> Result<(Arc<Tail>, Source)> {
         0 => Bytes::new(),
         _ => file.read_range(start..size).await?,
     };
-    let postscript = PostScript::parse(&end, size)?;
-    let footer_range = postscript.footer_range.clone();
-    let source = Source { file: file.clone(), end_offset: start, end };
-    let footer = source.read(&[footer_range]).await?.pop().unwrap_or_default();
-    let tail = Tail::parse(footer, &postscript)?;
-    Ok((Arc::new(tail), source))
+    let source = Source { file: Some(file.clone()), end_offset: start, end };
+    source.tail(size).await.map(|tail| (tail, source))
+}
+
+/// The tail of a file that is in memory as a whole. Reads of the source are done at once.
+pub(super) async fn tail_of_bytes(bytes: Bytes) -> Result<(Arc<Tail>, Source)> {
+    let size = bytes.len() as u64;
+    let source = Source { file: None, end_offset: 0, end: bytes };
+    source.tail(size).await.map(|tail| (tail, source))
 }
 
 /// What the postscript says.

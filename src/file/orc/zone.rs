@@ -6,12 +6,14 @@
 //! zone database has the local mean time, and after its last rule the rules of the last years for ever.
 
 use chrono::{DateTime, Datelike, NaiveDate, Offset, TimeZone, Weekday};
-use chrono_tz::{OffsetComponents, Tz};
+use chrono_tz::Tz;
 
 /// 1900-01-01 UTC, in seconds since 1970: Java's calendar has no changes of offset before.
 const FIRST_CHANGE: i64 = -2_208_988_800;
 /// 2098-01-01 UTC, in seconds since 1970: the zone database is not asked for later instants.
 const LAST_ASKED: i64 = 4_039_372_800;
+/// 2030-01-01 UTC, in seconds since 1970.
+const FIRST_OF_2030: i64 = 1_893_456_000;
 /// 2015-01-01 UTC, from where ORC counts, in seconds since 1970.
 pub(super) const ORC_EPOCH: i64 = 1_420_070_400;
 
@@ -43,18 +45,12 @@ impl Zone {
             Zone::Named(zone) => zone,
         };
         if instant < FIRST_CHANGE {
-            return self.offset(zone, ORC_EPOCH, true);
+            return standard_offset(zone);
         }
         if instant < LAST_ASKED {
-            return self.offset(zone, instant, false);
+            return database_offset(zone, instant);
         }
-        self.offset(zone, earlier_alike(instant).unwrap_or(LAST_ASKED), false)
-    }
-
-    fn offset(self, zone: Tz, instant: i64, standard: bool) -> i64 {
-        let Some(time) = DateTime::from_timestamp(instant, 0) else { return 0 };
-        let offset = zone.offset_from_utc_datetime(&time.naive_utc());
-        if standard { offset.base_utc_offset().num_seconds() } else { i64::from(offset.fix().local_minus_utc()) }
+        database_offset(zone, earlier_alike(instant).unwrap_or(LAST_ASKED))
     }
 
     /// 2015-01-01 00:00:00 on the zone's clock, in seconds since 1970: from here the values of TIMESTAMP count.
@@ -62,6 +58,17 @@ impl Zone {
         // The offset of a day before, where the first guess is: no zone changed its offset in these days.
         ORC_EPOCH - self.offset_at(ORC_EPOCH - self.offset_at(ORC_EPOCH))
     }
+}
+
+fn database_offset(zone: Tz, instant: i64) -> i64 {
+    let time = DateTime::from_timestamp(instant, 0);
+    time.map_or(0, |time| i64::from(zone.offset_from_utc_datetime(&time.naive_utc()).fix().local_minus_utc()))
+}
+
+/// The least offset of the months of 2030. The database's own standard offset would be Dublin's in summer.
+fn standard_offset(zone: Tz) -> i64 {
+    const MONTH: i64 = 2_629_746;
+    (0..12).map(|month| database_offset(zone, FIRST_OF_2030 + month * MONTH)).min().unwrap_or_default()
 }
 
 /// `+8`, `+08`, `+08:00`, `-0330` in seconds.
@@ -203,6 +210,7 @@ mod tests {
             ("Asia/Shanghai", "1986-06-01 00:00:00", 32400),
             ("Asia/Shanghai", "1900-06-01 00:00:00", 29143),
             ("Asia/Shanghai", "1899-06-01 00:00:00", 28800),
+            ("Europe/Dublin", "1899-06-01 00:00:00", 0),
             ("America/New_York", "2024-07-01 00:00:00", -14400),
             ("America/New_York", "2050-07-01 00:00:00", -14400),
             ("America/New_York", "2150-07-01 00:00:00", -14400),

@@ -9,10 +9,10 @@ use datafusion::datasource::physical_plan::parquet::BloomFilterStatistics;
 use parquet::bloom_filter::Sbbf;
 
 use super::footer::{Footer, Source};
-use super::guard::guarded;
 use super::statistics::{PlainColumn, PlainColumns};
 use super::thrift;
 use crate::error::{Error, Result};
+use crate::file::guard::guarded;
 
 /// How much is read of a filter whose length the footer does not say: its header.
 const HEADER_BYTES: u64 = 64;

@@ -11,10 +11,10 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 use parquet::file::metadata::ParquetMetaData;
 
 use super::access::Group;
-use super::guard::guarded;
 use super::late::LateFilters;
 use super::schema::Projection;
 use crate::error::{Error, Result};
+use crate::file::guard::guarded;
 
 /// What the decoders of a file's row groups have in common.
 pub(super) struct Decoders {

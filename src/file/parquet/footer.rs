@@ -19,11 +19,11 @@ use datafusion::execution::cache::cache_manager::FileMetadata;
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
 
-use super::guard::guarded;
 use super::schema::rebuild_type;
 use super::{int96, thrift};
 use crate::error::{Error, Result};
 use crate::file::FooterCache;
+use crate::file::guard::guarded;
 use crate::storage::InputFile;
 
 /// How much of the end of a file is read at once.

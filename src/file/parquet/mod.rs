@@ -14,7 +14,6 @@ mod bloom;
 mod convert;
 mod decoder;
 mod footer;
-mod guard;
 mod int96;
 mod late;
 mod page_index;

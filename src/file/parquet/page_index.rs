@@ -25,11 +25,11 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use super::access::Group;
 use super::footer::{Footer, Source};
-use super::guard::guarded;
 use super::statistics::{PageStatistics, PlainColumn};
 use super::thrift;
 use crate::error::{Error, Result};
 use crate::file::FooterCache;
+use crate::file::guard::guarded;
 
 /// A condition on one column.
 pub(super) struct ColumnPredicate {

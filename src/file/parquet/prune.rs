@@ -18,10 +18,10 @@ use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicate
 
 use super::access::Group;
 use super::footer::{Footer, Source};
-use super::guard::guarded;
 use super::statistics::{GroupStatistics, PlainColumns};
 use super::{bloom, page_index};
 use crate::error::{Error, Result};
+use crate::file::guard::guarded;
 use crate::file::prune_metrics::count_left;
 use crate::file::{FilePredicate, FooterCache, PruneMetrics, PruneSwitches, ReadRequest};
 

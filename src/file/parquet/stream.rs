@@ -19,11 +19,11 @@ use parquet::arrow::push_decoder::ParquetPushDecoder;
 use super::access::Group;
 use super::decoder::Decoders;
 use super::footer::Source;
-use super::guard::guarded;
 use super::prune::Pruner;
 use super::schema::Projection;
 use crate::error::{Error, Result};
 use crate::file::BatchStream;
+use crate::file::guard::guarded;
 
 /// A file that is being read.
 pub(super) struct RowGroups {

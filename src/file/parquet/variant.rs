@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType as ArrowType, Fields};
 use parquet_variant_compute::{VariantArray, unshred_variant};
 
 use super::convert::struct_array;
-use super::guard::guarded;
 use crate::error::{Error, Result};
+use crate::file::guard::guarded;
 
 const BROKEN: &str = "its variants break the encoding";
 

@@ -11,8 +11,38 @@
 //! out       |     a1      |  a2   |       a3       |
 //! ```
 
+mod art;
+mod bitmaps;
+mod bools;
+mod collect;
+mod decimal;
+mod extreme;
+mod factory;
+mod fold;
+mod hll;
+mod listagg;
+mod lists;
+mod maps;
+mod nested_partial_update;
+mod nested_update;
+mod numeric;
+mod options;
+mod ordered_map;
+mod pick;
+mod theta;
+mod value_bytes;
+
+#[cfg(test)]
+mod java_tests;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod testing;
+
 use arrow::array::ArrayRef;
 
+pub use self::factory::aggregator;
+pub use self::options::{FieldOptions, NullKeys};
 use crate::error::Result;
 
 /// Where the value of a version stands: row `row` of input `input`.
@@ -35,9 +65,10 @@ pub enum Step {
     AggregateReversed,
     /// `acc = retract(acc, in)`
     Retract,
-    /// `acc = in`, whatever it is; the state of functions that have one begins anew.
+    /// `acc = in`, whatever it is. As in Java, a function that remembers that it has begun (`first_value`,
+    /// `first_non_null_value`) still does: only a new key lets it begin anew.
     Set,
-    /// `acc = NULL`; the state of functions that have one begins anew.
+    /// `acc = NULL`; else as `Set`.
     Clear,
 }
 

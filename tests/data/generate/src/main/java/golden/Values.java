@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.LocalDate;
 import java.time.LocalDateTime;
 import java.time.LocalTime;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -22,6 +23,7 @@ import org.apache.paimon.types.DataTypes;
 import org.apache.paimon.types.DecimalType;
 import org.apache.paimon.types.MapType;
 import org.apache.paimon.types.MultisetType;
+import org.apache.paimon.types.RowKind;
 import org.apache.paimon.types.RowType;
 
 /** Turns plain Java values (text, numbers, lists) into Paimon's internal ones, by their type. */
@@ -37,7 +39,13 @@ final class Values {
         return Collections.singletonList(row);
     }
 
+    /** A row; it may begin with its kind. */
     static GenericRow toRow(RowType type, Object[] values) {
+        if (values.length > 0 && values[0] instanceof RowKind kind) {
+            GenericRow row = toRow(type, Arrays.copyOfRange(values, 1, values.length));
+            row.setRowKind(kind);
+            return row;
+        }
         if (values.length != type.getFieldCount()) {
             throw new IllegalArgumentException(values.length + " values for " + type);
         }

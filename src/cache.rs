@@ -1,0 +1,286 @@
+//! What is kept between queries: [`PaimonCache`], over a [`Cache`] that can be replaced.
+//!
+//! In: a key that names an immutable thing (a manifest, a section's files) and a way to load it. Out: the thing, loaded
+//! once however many ask for it at the same time. The built-in [`LruCache`] is bounded by the memory that its values
+//! hold. A cache is an optimisation: a value that is not kept is loaded again, and an error is never kept.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::OnceCell;
+
+use crate::error::Result;
+
+/// How much memory the built-in cache of a session holds at most, in bytes.
+pub const DEFAULT_CAPACITY_BYTES: usize = 256 << 20;
+
+/// What kind of thing a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CacheKind {
+    /// The decoded entries of one manifest.
+    Manifest,
+    /// The live entries of a snapshot.
+    LiveEntries,
+    /// Which rows of the files of a section survive merging.
+    MergedSection,
+}
+
+impl CacheKind {
+    /// All kinds.
+    pub const ALL: [CacheKind; 3] = [CacheKind::Manifest, CacheKind::LiveEntries, CacheKind::MergedSection];
+
+    /// What the kind is called in SQL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CacheKind::Manifest => "manifest",
+            CacheKind::LiveEntries => "live_entries",
+            CacheKind::MergedSection => "merged_section",
+        }
+    }
+}
+
+/// Names a value. Equal names mean equal values for ever.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CacheKey {
+    /// What kind of thing it is.
+    pub kind: CacheKind,
+    /// Its name among its kind: full paths, and whatever else the value depends on.
+    pub name: Arc<str>,
+}
+
+impl CacheKey {
+    /// The key of a thing of that name.
+    pub fn new(kind: CacheKind, name: impl Into<Arc<str>>) -> Self {
+        Self { kind, name: name.into() }
+    }
+}
+
+/// Something that can be kept.
+pub trait CacheValue: Any + Send + Sync {
+    /// The memory it holds on the heap, in bytes.
+    fn heap_bytes(&self) -> usize;
+}
+
+/// Keeps values. Implementations decide what to keep and for how long; all methods may be called at the same time.
+pub trait Cache: fmt::Debug + Send + Sync {
+    /// The value of a key, if it is kept.
+    fn get(&self, key: &CacheKey) -> Option<Arc<dyn CacheValue>>;
+
+    /// Offers a value.
+    fn put(&self, key: CacheKey, value: Arc<dyn CacheValue>);
+
+    /// Forgets everything.
+    fn clear(&self);
+
+    /// How many values of a kind are kept, and how many bytes they hold.
+    fn usage(&self, kind: CacheKind) -> (usize, usize);
+}
+
+/// Keeps the values that were used last, up to a number of bytes.
+pub struct LruCache {
+    capacity_bytes: usize,
+    kept: Mutex<Kept>,
+}
+
+/// The values, and what they weigh.
+struct Kept {
+    values: lru::LruCache<CacheKey, (Arc<dyn CacheValue>, usize)>,
+    bytes: usize,
+}
+
+impl LruCache {
+    /// An empty cache.
+    pub fn new(capacity_bytes: usize) -> Self {
+        Self { capacity_bytes, kept: Mutex::new(Kept { values: lru::LruCache::unbounded(), bytes: 0 }) }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for LruCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LruCache").field("capacity_bytes", &self.capacity_bytes).finish_non_exhaustive()
+    }
+}
+
+impl Cache for LruCache {
+    fn get(&self, key: &CacheKey) -> Option<Arc<dyn CacheValue>> {
+        self.kept().values.get(key).map(|(value, _)| Arc::clone(value))
+    }
+
+    fn put(&self, key: CacheKey, value: Arc<dyn CacheValue>) {
+        let bytes = value.heap_bytes().saturating_add(key.name.len());
+        if bytes > self.capacity_bytes {
+            return;
+        }
+        let mut kept = self.kept();
+        kept.bytes = kept.bytes.saturating_add(bytes);
+        if let Some((_, old)) = kept.values.put(key, (value, bytes)) {
+            kept.bytes = kept.bytes.saturating_sub(old);
+        }
+        while kept.bytes > self.capacity_bytes
+            && let Some((_, (_, old))) = kept.values.pop_lru()
+        {
+            kept.bytes = kept.bytes.saturating_sub(old);
+        }
+    }
+
+    fn clear(&self) {
+        let mut kept = self.kept();
+        kept.values.clear();
+        kept.bytes = 0;
+    }
+
+    fn usage(&self, kind: CacheKind) -> (usize, usize) {
+        let kept = self.kept();
+        let of_kind = kept.values.iter().filter(|(key, _)| key.kind == kind);
+        of_kind.fold((0, 0), |(count, bytes), (_, (_, weight))| (count + 1, bytes + weight))
+    }
+}
+
+/// A load that is under way, by what is loaded.
+type Flights = HashMap<CacheKey, Weak<OnceCell<Arc<dyn CacheValue>>>>;
+
+/// The cache of a session: a [`Cache`] under which nothing is loaded twice at the same time.
+#[derive(Debug)]
+pub struct PaimonCache {
+    cache: Arc<dyn Cache>,
+    flights: Mutex<Flights>,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Default for PaimonCache {
+    fn default() -> Self {
+        Self::new(Arc::new(LruCache::new(DEFAULT_CAPACITY_BYTES)))
+    }
+}
+
+impl PaimonCache {
+    /// A session's cache that keeps its values in `cache`.
+    pub fn new(cache: Arc<dyn Cache>) -> Self {
+        Self { cache, flights: Mutex::default(), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    }
+
+    /// Where values are kept.
+    pub fn cache(&self) -> &Arc<dyn Cache> {
+        &self.cache
+    }
+
+    /// How often a value was there, and how often it was not.
+    pub fn hits_and_misses(&self) -> (u64, u64) {
+        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+    }
+
+    /// The value of a key, if it is kept and of type `T`.
+    pub fn get<T: CacheValue>(&self, key: &CacheKey) -> Option<Arc<T>> {
+        let value = self.cache.get(key).and_then(downcast);
+        let counter = if value.is_some() { &self.hits } else { &self.misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+        value
+    }
+
+    /// The value of a key; loads it unless it is kept or somebody is loading it. When the one who loads gives up, or
+    /// fails, the next one who waits loads.
+    pub async fn get_or_load<T: CacheValue>(
+        &self,
+        key: CacheKey,
+        load: impl Future<Output = Result<T>>,
+    ) -> Result<Arc<T>> {
+        if let Some(value) = self.get(&key) {
+            return Ok(value);
+        }
+        let flight = self.flight(&key);
+        let loaded = flight.get_or_try_init(|| async {
+            let value: Arc<dyn CacheValue> = Arc::new(load.await?);
+            self.cache.put(key.clone(), Arc::clone(&value));
+            Ok::<_, crate::error::Error>(value)
+        });
+        let value = Arc::clone(loaded.await?);
+        downcast(value).ok_or_else(|| crate::error::Error::internal(format!("{key:?} has values of two types")))
+    }
+
+    /// The load that is under way for a key, or a new one.
+    fn flight(&self, key: &CacheKey) -> Arc<OnceCell<Arc<dyn CacheValue>>> {
+        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(flight) = flights.get(key).and_then(Weak::upgrade) {
+            return flight;
+        }
+        flights.retain(|_, flight| flight.strong_count() > 0);
+        let flight = Arc::new(OnceCell::new());
+        flights.insert(key.clone(), Arc::downgrade(&flight));
+        flight
+    }
+}
+
+fn downcast<T: CacheValue>(value: Arc<dyn CacheValue>) -> Option<Arc<T>> {
+    let any: Arc<dyn Any + Send + Sync> = value;
+    any.downcast().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::error::Error;
+
+    #[derive(Debug)]
+    struct Bytes(usize);
+
+    impl CacheValue for Bytes {
+        fn heap_bytes(&self) -> usize {
+            self.0
+        }
+    }
+
+    fn key(name: &str) -> CacheKey {
+        CacheKey::new(CacheKind::Manifest, name)
+    }
+
+    #[test]
+    fn the_values_used_last_stay_within_the_bytes() {
+        let cache = LruCache::new(33);
+        for name in ["a", "b", "c"] {
+            cache.put(key(name), Arc::new(Bytes(10)));
+        }
+        assert!(cache.get(&key("a")).is_some());
+        cache.put(key("d"), Arc::new(Bytes(10)));
+        cache.put(key("too large"), Arc::new(Bytes(1000)));
+        let there = ["a", "b", "c", "d", "too large"].map(|name| cache.get(&key(name)).is_some());
+        assert_eq!(there, [true, false, true, true, false]);
+        assert_eq!(cache.usage(CacheKind::Manifest), (3, 33));
+        cache.put(key("d"), Arc::new(Bytes(1)));
+        assert_eq!(cache.usage(CacheKind::Manifest), (3, 24));
+        cache.clear();
+        assert_eq!(cache.usage(CacheKind::Manifest), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_value_is_loaded_once_and_an_error_is_not_kept() {
+        let (cache, loads) = (PaimonCache::default(), AtomicUsize::new(0));
+        let load = || async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            if loads.fetch_add(1, Ordering::Relaxed) == 0 { Err(Error::corrupt("first")) } else { Ok(Bytes(3)) }
+        };
+        let all = futures::future::join_all((0..4).map(|_| cache.get_or_load(key("k"), load()))).await;
+        assert_eq!(all.iter().filter(|r| r.is_err()).count(), 1);
+        assert_eq!(loads.load(Ordering::Relaxed), 2);
+        assert_eq!(cache.get_or_load(key("k"), load()).await.unwrap().0, 3);
+        assert_eq!(loads.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn who_waits_loads_when_the_one_who_loads_gives_up() {
+        let cache = PaimonCache::default();
+        let never = cache.get_or_load(key("k"), std::future::pending::<Result<Bytes>>());
+        let _ = tokio::time::timeout(Duration::from_millis(5), never).await;
+        assert_eq!(cache.get_or_load(key("k"), async { Ok(Bytes(1)) }).await.unwrap().0, 1);
+    }
+}

@@ -1,0 +1,165 @@
+//! `max` and `min` of everything that has an order.
+//!
+//! In: versions of a column of numbers, dates, times, timestamps, text or bytes (booleans: [`super::bools`]). Out: each key's
+//! greatest or least value, NULLs left out. Floats have Java's total order: -0.0 below 0.0, NaN above all. Text and bytes
+//! are compared byte by byte, and the winners are gathered as views. Neither can retract. Java: `FieldMaxAgg`,
+//! `FieldMinAgg`, `InternalRowUtils.compare`.
+
+use std::cmp::Ordering;
+
+use arrow::array::{ArrayRef, ArrowPrimitiveType, AsArray, BinaryViewArray, StringViewArray};
+use arrow::datatypes::{
+    DataType as ArrowType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time32MillisecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
+};
+
+use super::fold::{Operations, Subject, input_of};
+use super::numeric::Primitives;
+use super::pick::{gather, valid};
+use super::{Aggregator, Member, Versions};
+use crate::error::{Error, Result};
+
+/// `max` or `min`.
+#[derive(Debug)]
+pub(super) struct Extreme {
+    pub subject: Subject,
+    /// Whether the greatest value is asked for.
+    pub max: bool,
+    pub arrow_type: ArrowType,
+}
+
+/// Java's order of a type of values.
+trait JavaOrder: Copy {
+    fn order(self, other: Self) -> Ordering;
+}
+
+macro_rules! natural_order {
+    ($($type:ty),*) => {$(
+        impl JavaOrder for $type {
+            #[inline]
+            fn order(self, other: Self) -> Ordering {
+                self.cmp(&other)
+            }
+        }
+    )*};
+}
+natural_order!(i8, i16, i32, i64, i128);
+
+macro_rules! float_order {
+    ($($type:ty),*) => {$(
+        impl JavaOrder for $type {
+            #[inline]
+            fn order(self, other: Self) -> Ordering {
+                match (self.is_nan(), other.is_nan()) {
+                    (false, false) => self.total_cmp(&other),
+                    (a, b) => a.cmp(&b),
+                }
+            }
+        }
+    )*};
+}
+float_order!(f32, f64);
+
+impl Aggregator for Extreme {
+    fn aggregate(&self, versions: &Versions<'_>) -> Result<ArrayRef> {
+        match &self.arrow_type {
+            ArrowType::Int8 => self.primitive::<Int8Type>(versions),
+            ArrowType::Int16 => self.primitive::<Int16Type>(versions),
+            ArrowType::Int32 => self.primitive::<Int32Type>(versions),
+            ArrowType::Int64 => self.primitive::<Int64Type>(versions),
+            ArrowType::Float32 => self.primitive::<Float32Type>(versions),
+            ArrowType::Float64 => self.primitive::<Float64Type>(versions),
+            ArrowType::Decimal128(..) => self.primitive::<Decimal128Type>(versions),
+            ArrowType::Date32 => self.primitive::<Date32Type>(versions),
+            ArrowType::Time32(TimeUnit::Millisecond) => self.primitive::<Time32MillisecondType>(versions),
+            ArrowType::Timestamp(TimeUnit::Second, _) => self.primitive::<TimestampSecondType>(versions),
+            ArrowType::Timestamp(TimeUnit::Millisecond, _) => self.primitive::<TimestampMillisecondType>(versions),
+            ArrowType::Timestamp(TimeUnit::Microsecond, _) => self.primitive::<TimestampMicrosecondType>(versions),
+            ArrowType::Timestamp(TimeUnit::Nanosecond, _) => self.primitive::<TimestampNanosecondType>(versions),
+            ArrowType::Utf8View => self.texts(versions),
+            ArrowType::BinaryView => self.bytes(versions),
+            other => Err(Error::internal(format!("{} of {other}", self.subject.function))),
+        }
+    }
+}
+
+impl Extreme {
+    fn primitive<P: ArrowPrimitiveType<Native: JavaOrder>>(&self, versions: &Versions<'_>) -> Result<ArrayRef> {
+        let inputs = Primitives::<P>::new(versions, &self.arrow_type)?;
+        inputs.fold(&self.subject, versions, &mut OfPrimitives { max: self.max, inputs: &inputs })
+    }
+
+    fn texts(&self, versions: &Versions<'_>) -> Result<ArrayRef> {
+        let arrays: Option<Vec<_>> = versions.inputs.iter().map(|input| input.as_string_view_opt()).collect();
+        let arrays: Vec<&StringViewArray> = arrays.ok_or_else(|| Error::internal("a column that is not of text"))?;
+        self.pick(versions, |member| Ok(input_of(&arrays, member)?.value(member.row as usize).as_bytes()))
+    }
+
+    fn bytes(&self, versions: &Versions<'_>) -> Result<ArrayRef> {
+        let arrays: Option<Vec<_>> = versions.inputs.iter().map(|input| input.as_binary_view_opt()).collect();
+        let arrays: Vec<&BinaryViewArray> = arrays.ok_or_else(|| Error::internal("a column that is not of bytes"))?;
+        self.pick(versions, |member| Ok(input_of(&arrays, member)?.value(member.row as usize)))
+    }
+
+    fn pick<'a>(&self, versions: &Versions<'a>, value: impl Fn(Member) -> Result<&'a [u8]>) -> Result<ArrayRef> {
+        let mut picks = Vec::with_capacity(versions.key_count());
+        let mut operations = OfBytes { max: self.max, inputs: versions.inputs, value };
+        self.subject.fold(versions, &mut operations, |pick| {
+            picks.push(pick);
+            Ok(())
+        })?;
+        gather(versions.inputs, &picks, &self.arrow_type)
+    }
+}
+
+/// Whether the input takes the place of the accumulator, given how they compare.
+fn replaces(max: bool, acc_to_input: Ordering) -> bool {
+    (acc_to_input == Ordering::Less) == max
+}
+
+struct OfPrimitives<'a, P: ArrowPrimitiveType> {
+    max: bool,
+    inputs: &'a Primitives<'a, P>,
+}
+
+impl<P: ArrowPrimitiveType<Native: JavaOrder>> Operations for OfPrimitives<'_, P> {
+    type Value = P::Native;
+
+    #[inline]
+    fn read(&self, member: Member) -> Result<Option<P::Native>> {
+        self.inputs.read(member)
+    }
+
+    #[inline]
+    fn aggregate(&mut self, acc: Option<P::Native>, input: Option<P::Native>) -> Result<Option<P::Native>> {
+        Ok(match (acc, input) {
+            (Some(a), Some(b)) => Some(if replaces(self.max, a.order(b)) { b } else { a }),
+            _ => acc.or(input),
+        })
+    }
+}
+
+struct OfBytes<'a, F> {
+    max: bool,
+    inputs: &'a [ArrayRef],
+    value: F,
+}
+
+impl<'a, F: Fn(Member) -> Result<&'a [u8]>> Operations for OfBytes<'a, F> {
+    type Value = Member;
+
+    fn read(&self, member: Member) -> Result<Option<Member>> {
+        valid(self.inputs, member)
+    }
+
+    fn aggregate(&mut self, acc: Option<Member>, input: Option<Member>) -> Result<Option<Member>> {
+        Ok(match (acc, input) {
+            (Some(a), Some(b)) => {
+                let order = (self.value)(a)?.cmp((self.value)(b)?);
+                Some(if replaces(self.max, order) { b } else { a })
+            }
+            _ => acc.or(input),
+        })
+    }
+}

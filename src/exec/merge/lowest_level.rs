@@ -1,0 +1,89 @@
+//! Leaves out older versions that compaction has already merged into a newer one: [`LowestLevel`].
+//!
+//! In: the versions of a key. Out: those of level 0, and of those above only the one on the lowest level, which holds
+//! what all higher ones hold. So it is in tables whose compaction looks older values up (`changelog-producer` =
+//! `lookup`, `force-lookup`, deletion vectors): it lifts a merged row and leaves the old ones where they are. Java:
+//! `LookupMergeFunction`.
+
+use std::ops::Range;
+
+use super::tournament::{KeyBatch, Sink, Version};
+use crate::error::Result;
+
+/// A sink before another one.
+pub struct LowestLevel<'a, S> {
+    inner: &'a mut S,
+    /// The level of each file of the section.
+    levels: Vec<i32>,
+    kept: Vec<Version>,
+}
+
+impl<'a, S: Sink> LowestLevel<'a, S> {
+    /// Tells `inner` of the versions that count; `levels` are those of the section's files.
+    pub fn new(inner: &'a mut S, levels: Vec<i32>) -> Self {
+        Self { inner, levels, kept: vec![] }
+    }
+}
+
+impl<S: Sink> Sink for LowestLevel<'_, S> {
+    fn single(&mut self, batch: &KeyBatch, rows: Range<usize>) -> Result<()> {
+        self.inner.single(batch, rows)
+    }
+
+    fn group(&mut self, versions: &[Version]) -> Result<()> {
+        let levels = &self.levels;
+        let level = |v: &Version| levels.get(v.batch.file).copied().unwrap_or(0);
+        let lifted = versions.iter().enumerate().filter(|(_, v)| level(v) > 0);
+        let lowest = lifted.min_by_key(|(_, v)| level(v)).map(|(at, _)| at);
+        self.kept.clear();
+        let counts = |at: usize, v: &Version| level(v) <= 0 || Some(at) == lowest;
+        self.kept.extend(versions.iter().enumerate().filter(|(at, v)| counts(*at, v)).map(|(_, v)| v.clone()));
+        self.inner.group(&self.kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::keys::Keys;
+    use super::super::tournament::Positions;
+    use super::*;
+    use crate::spec::row_kind::RowKind;
+
+    #[derive(Default)]
+    struct Files(Vec<usize>);
+
+    impl Sink for Files {
+        fn single(&mut self, _: &KeyBatch, _: Range<usize>) -> Result<()> {
+            Ok(())
+        }
+
+        fn group(&mut self, versions: &[Version]) -> Result<()> {
+            self.0 = versions.iter().map(|v| v.batch.file).collect();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn level_0_counts_and_the_lowest_level_above() {
+        let version = |file| {
+            let positions = Positions::From(0);
+            let (keys, sequences, kinds) = (Keys::Fixed(vec![0]), vec![0], vec![RowKind::Insert]);
+            let batch = KeyBatch { file, positions, keys, user_sequences: None, sequences, kinds };
+            Version { batch: Arc::new(batch), row: 0 }
+        };
+        for (levels, want) in [
+            (vec![0, 5, 0, 4], vec![0, 2, 3]),
+            (vec![5, 4], vec![1]),
+            (vec![3, 3, 5], vec![0]),
+            (vec![0, 0], vec![0, 1]),
+            (vec![5], vec![0]),
+        ] {
+            let mut files = Files::default();
+            let versions: Vec<_> = (0..levels.len()).map(version).collect();
+            LowestLevel::new(&mut files, levels.clone()).group(&versions).unwrap();
+            assert_eq!(files.0, want, "{levels:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+package golden;
+
+import static golden.Values.row;
+import static org.apache.paimon.types.DataTypes.ARRAY;
+import static org.apache.paimon.types.DataTypes.BIGINT;
+import static org.apache.paimon.types.DataTypes.DOUBLE;
+import static org.apache.paimon.types.DataTypes.INT;
+import static org.apache.paimon.types.DataTypes.STRING;
+import static org.apache.paimon.types.RowKind.DELETE;
+import static org.apache.paimon.types.RowKind.INSERT;
+import static org.apache.paimon.types.RowKind.UPDATE_AFTER;
+import static org.apache.paimon.types.RowKind.UPDATE_BEFORE;
+
+import java.util.List;
+import org.apache.paimon.catalog.Catalog;
+import org.apache.paimon.schema.SchemaChange;
+
+/** Primary-key tables whose rows come from several versions. A row may begin with its kind. */
+final class Merge {
+    private Merge() {}
+
+    static void register() {
+        for (String format : List.of("parquet", "orc", "avro")) {
+            Generate.TABLES.put("merge.partial_update_" + format, (c, d, t) -> partialUpdate(c, d, t, format));
+        }
+        Generate.TABLES.put("merge.sequence_groups", Merge::sequenceGroups);
+        Generate.TABLES.put("merge.remove_on_delete", Merge::removeOnDelete);
+        Generate.TABLES.put("merge.remove_on_sequence_group", Merge::removeOnSequenceGroup);
+        Generate.TABLES.put("merge.ignore_delete", Merge::ignoreDelete);
+        Generate.TABLES.put("merge.aggregation", Merge::aggregation);
+        Generate.TABLES.put("merge.aggregation_removes", Merge::aggregationRemoves);
+        Generate.TABLES.put("merge.evolved", Merge::evolved);
+        Generate.TABLES.put("merge.zero_keys", Merge::zeroKeys);
+        Generate.TABLES.put("merge.many_keys", Merge::manyKeys);
+    }
+
+    private static Lab.Plan plan(String engine) {
+        return Lab.plan().primaryKey("id").option("bucket", "1").option("write-only", "true").option("merge-engine", engine);
+    }
+
+    /** NULL never overwrites; nested values are replaced as a whole; some keys have one version. */
+    private static void partialUpdate(Catalog c, String d, String t, String format) throws Exception {
+        Lab.create(c, d, t, plan("partial-update").column("a", INT()).column("id", BIGINT().notNull()).column("b", STRING())
+                        .column("l", ARRAY(INT())).option("file.format", format))
+                .write(row(1, 1, null, List.of(1, 2)), row(null, 2, "b2", null), row(3, 3, "b3", List.of()))
+                .compactKeys()
+                .write(row(null, 1, "x", null), row(20, 2, null, List.of(9)), row(4, 4, "alone", null))
+                .write(row(11, 1, null, List.of()), row(null, 5, null, null));
+    }
+
+    /** Late rows, NULL sequences and retracts, for columns on both sides of their sequences. */
+    private static void sequenceGroups(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, plan("partial-update").column("id", INT().notNull()).column("a", STRING()).column("s1", INT())
+                        .column("s2", INT()).column("b", STRING()).column("g", BIGINT()).column("n", STRING())
+                        .column("u", STRING()).option("fields.s2,s1.sequence-group", "a,b")
+                        .option("fields.g.sequence-group", "n").option("fields.n.aggregate-function", "last_non_null_value"))
+                .write(row(1, "a1", 1, 1, "b1", 1, "n1", "u1"), row(2, "a1", 5, null, "b1", null, "n1", "u1"),
+                        row(3, "a1", 1, 1, "b1", 1, "n1", "u1"), row(DELETE, 4, "a0", 1, 1, "b0", 1, "n0", "u0"))
+                .write(row(1, "late", 9, 0, "late", 0, null, null), row(2, "a2", 4, 0, null, 3, null, null),
+                        row(UPDATE_BEFORE, 3, "a2", 2, 1, "b2", 0, "late", "u2"), row(DELETE, 4, "a1", 2, 2, "b1", 2, "n1", "u1"))
+                .write(row(1, null, 0, 2, "b3", 5, null, "u3"), row(2, "skipped", null, null, "skipped", 2, "late", "u3"),
+                        row(UPDATE_AFTER, 3, "a3", 3, 1, "b3", null, "skipped", null), row(5, "a", 1, 1, "b", 1, "n", "u"))
+                .write(row(DELETE, 1, "a4", 1, 2, "b4", 6, null, "u4"), row(4, "late", 1, 1, "late", 2, "n4", "u4"));
+    }
+
+    /** A delete empties the row, and lends its values to what comes after it. */
+    private static void removeOnDelete(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, plan("partial-update").column("id", INT().notNull()).column("a", STRING()).column("b", STRING())
+                        .option("partial-update.remove-record-on-delete", "true"))
+                .write(row(1, "a1", "b1"), row(2, "a1", "b1"), row(3, "a1", "b1"), row(DELETE, 4, "a0", "b0"))
+                .write(row(DELETE, 1, "a1", null), row(UPDATE_BEFORE, 2, "a1", "b1"), row(DELETE, 3, "a1", "b1"))
+                .write(row(1, null, "b3"), row(2, null, "b3"), row(4, "a3", null), row(DELETE, 5, "a", "b"));
+    }
+
+    /** A delete of one group removes the row, one of the other only empties its columns. */
+    private static void removeOnSequenceGroup(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, plan("partial-update").column("id", INT().notNull()).column("a", STRING()).column("g", INT())
+                        .column("h", INT()).column("b", STRING()).option("fields.g.sequence-group", "a")
+                        .option("fields.h.sequence-group", "b").option("partial-update.remove-record-on-sequence-group", "g"))
+                .write(row(1, "a1", 1, 1, "b1"), row(2, "a1", 1, 1, "b1"), row(3, "a1", 5, 1, "b1"), row(4, "a1", 1, 1, "b1"))
+                .write(row(DELETE, 1, "a2", 2, 2, "b2"), row(DELETE, 2, "a2", null, 2, "b2"), row(DELETE, 3, "a2", 4, 2, "b2"),
+                        row(UPDATE_BEFORE, 4, "a2", 2, 0, "b2"))
+                .write(row(1, null, null, 3, "b3"), row(2, "a3", 3, 3, "b3"), row(3, "a3", 6, null, null));
+    }
+
+    /** Deletes from before the option was set; the first version of a key still lends its values. */
+    private static void ignoreDelete(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, plan("partial-update").column("id", INT().notNull()).column("a", STRING()).column("b", STRING()))
+                .write(row(1, "a1", "b1"), row(DELETE, 2, "a0", "b0"), row(DELETE, 3, "a0", "b0"))
+                .option("ignore-delete", "true")
+                .write(row(2, null, "b2"), row(1, "a2", null));
+    }
+
+    /** The functions that give one of the values; the key in the middle; retracts, some ignored. */
+    private static void aggregation(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, plan("aggregation").column("a", STRING()).column("s", INT()).column("id", INT().notNull())
+                        .column("b", STRING()).column("i", STRING()).option("sequence.field", "s")
+                        .option("fields.a.aggregate-function", "last_value").option("fields.i.ignore-retract", "true"))
+                .write(row("a1", 1, 1, "b1", "i1"), row("a1", 5, 2, "b1", "i1"), row(UPDATE_BEFORE, "a", 1, 3, "b", "i"))
+                .write(row(null, 2, 1, null, null), row("late", 4, 2, "late", "late"), row(DELETE, "a", 2, 3, "b", "i"))
+                .write(row(UPDATE_BEFORE, "a", 3, 1, "b", "i"), row(null, 6, 2, null, "i3"), row("a", 1, 4, "b", "i"))
+                .write(row(UPDATE_AFTER, "a4", 4, 1, null, null), row(DELETE, "a", 0, 4, null, "i"));
+    }
+
+    /** A delete removes the row, and lends its values to what comes after it. */
+    private static void aggregationRemoves(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, plan("aggregation").column("id", INT().notNull()).column("a", STRING()).column("b", STRING())
+                        .option("aggregation.remove-record-on-delete", "true")
+                        .option("fields.default-aggregate-function", "last_non_null_value"))
+                .write(row(1, "a1", "b1"), row(2, "a1", "b1"), row(3, "a1", "b1"))
+                .write(row(DELETE, 1, "a2", null), row(DELETE, 2, "a2", "b2"), row(UPDATE_BEFORE, 3, "a1", null))
+                .write(row(1, null, "b3"), row(3, null, "b3"), row(DELETE, 4, "a", "b"));
+    }
+
+    /** Columns of a group widened and added between overlapping files. */
+    private static void evolved(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, plan("partial-update").column("id", INT().notNull()).column("s", INT()).column("a", INT())
+                        .option("fields.s.sequence-group", "a"))
+                .write(row(1, 2, 20), row(2, 2, 20), row(3, 2, 20))
+                .alter(SchemaChange.updateColumnType("a", BIGINT()), SchemaChange.updateColumnType("s", BIGINT()),
+                        SchemaChange.addColumn("b", STRING()))
+                .write(row(1, 1L << 40, 1L << 41, "b"), row(2, 1, 10, "b"), row(3, null, 10, null));
+    }
+
+    /** Floating point keys: a negative zero and a positive one are one key. */
+    private static void zeroKeys(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, plan("deduplicate").column("id", DOUBLE().notNull()).column("v", STRING()))
+                .write(row(-0.0, "negative"), row(1.5, "one"))
+                .write(row(0.0, "positive"), row(-1.5, "two"));
+    }
+
+    /** More keys than a batch has rows: a full run, and later ones of every second and third key. */
+    private static void manyKeys(Catalog c, String d, String t) throws Exception {
+        int keys = 8_500;
+        Object[][] full = new Object[keys][];
+        Object[][] second = new Object[keys / 2][];
+        Object[][] third = new Object[keys / 3][];
+        for (int i = 0; i < keys; i++) {
+            full[i] = row(i, i % 7, "v" + i);
+        }
+        for (int i = 0; i < second.length; i++) {
+            second[i] = row(2 * i, null, i % 5 == 0 ? null : "w" + i);
+        }
+        for (int i = 0; i < third.length; i++) {
+            third[i] = i % 9 == 0 ? row(DELETE, 3 * i, 0, "x") : row(INSERT, 3 * i, i, null);
+        }
+        Lab.create(c, d, t, plan("partial-update").column("id", INT().notNull()).column("n", INT()).column("v", STRING())
+                        .option("partial-update.remove-record-on-delete", "true"))
+                .write(full).compactKeys().write(second).write(third);
+    }
+}
