@@ -104,6 +104,8 @@ table_options! {
         /// Whether files that are gone are left out.
         scan_ignore_lost_files: bool = "false", "scan.ignore-lost-files";
 
+        /// The only bucket that is read.
+        scan_bucket: i32, "scan.bucket";
         /// Which state of the table a read sees.
         scan_mode: StartupMode = "default", "scan.mode", ["log.scan"];
         /// The snapshot to read, by id.

@@ -16,6 +16,9 @@ use crate::split::DeletionFile;
 /// Partition, bucket and name of a data file.
 type FileKey = (Arc<[u8]>, i32, String);
 
+/// Gives the full path of the folder of a partition's bucket.
+pub type BucketPath<'a> = &'a mut dyn FnMut(&[u8], i32) -> Result<String>;
+
 /// The deletion vectors of a snapshot.
 #[derive(Debug, Default)]
 pub struct DeletionFiles {
@@ -25,11 +28,7 @@ pub struct DeletionFiles {
 impl DeletionFiles {
     /// The vectors of the given index files. `bucket_path` gives the full path of the folder of a partition's bucket,
     /// where index files lie beside the data (option `index-file-in-data-file-dir`); otherwise it is `None`.
-    pub fn new(
-        index_files: Vec<IndexManifestEntry>,
-        root: &str,
-        bucket_path: Option<&mut dyn FnMut(&[u8], i32) -> Result<String>>,
-    ) -> Result<Self> {
+    pub fn new(index_files: Vec<IndexManifestEntry>, root: &str, bucket_path: Option<BucketPath<'_>>) -> Result<Self> {
         let mut by_file = HashMap::new();
         let mut bucket_path = bucket_path;
         for entry in index_files.into_iter().filter(|e| e.index_type == DELETION_VECTORS_INDEX) {

@@ -8,6 +8,8 @@ pub mod intervals;
 pub mod live_entries;
 pub mod manifests;
 pub mod paths;
+pub mod prune;
+pub mod report;
 pub mod scan_plan;
 pub mod snapshot;
 pub mod splits;

@@ -7,6 +7,8 @@
 //!      index manifest ─► deletion vectors ────────────────────────────┘
 //! ```
 //!
+//! What the predicate rules out is left out at every step ([`prune`](super::prune)), and counted ([`ScanReport`]).
+//!
 //! Table option `scan.fallback-branch` adds the splits of another branch for the partitions that this one lacks.
 //! Java: `AbstractFileStoreScan`, `SnapshotReaderImpl`, `FallbackReadFileStoreTable`.
 
@@ -16,10 +18,13 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 use futures::future::try_join_all;
 
-use super::deletion_files::DeletionFiles;
+use super::deletion_files::{BucketPath, DeletionFiles};
 use super::live_entries::live_entries;
 use super::manifests::ManifestReader;
 use super::paths::DataPaths;
+use super::prune::Pruning;
+use super::prune::files::FilePruning;
+use super::report::ScanReport;
 use super::snapshot::SnapshotManager;
 use super::splits::{SplitMaker, SplitSizes};
 use super::supported::check_supported;
@@ -28,6 +33,8 @@ use crate::error::{Error, Result};
 use crate::file::FileFormat;
 use crate::options::TableOptions;
 use crate::options::enums::MergeEngine;
+use crate::predicate::{ColumnRef, Predicate};
+use crate::spec::index_manifest::IndexManifestEntry;
 use crate::spec::layout::POSTPONE_BUCKET;
 use crate::spec::manifest_entry::ManifestEntry;
 use crate::spec::snapshot::Snapshot;
@@ -45,7 +52,11 @@ pub struct ScanRequest<'a> {
     pub options: &'a TableOptions,
     /// The session's zone.
     pub zone: Tz,
-    /// How many rows are enough.
+    /// What rows must satisfy, in columns of the version's schema; what it says of partition columns alone is decided
+    /// here completely.
+    pub predicate: &'a Predicate,
+    /// How many rows are enough, of those that files hold; to be given only where the predicate leaves out no row of a
+    /// file.
     pub limit: Option<usize>,
 }
 
@@ -58,6 +69,8 @@ pub struct ScanPlan {
     pub splits: Vec<DataSplit>,
     /// The schemas of the branches that splits are of, the table's own first.
     pub branches: Vec<PlannedBranch>,
+    /// What was left out.
+    pub report: ScanReport,
 }
 
 /// The schemas of a branch that splits come from.
@@ -76,22 +89,32 @@ pub struct PlannedBranch {
 /// Plans a read.
 pub async fn plan_scan(request: ScanRequest<'_>) -> Result<ScanPlan> {
     let snapshot_id = request.version.snapshot.as_ref().map(|s| s.id);
-    let (mut splits, own) = plan_branch(request, None).await?;
-    let mut branches = vec![own];
+    let own = plan_branch(request, None).await?;
+    let (mut splits, mut report) = (own.splits, own.report);
+    let mut branches = vec![own.branch];
     if let Some(fallback) = &request.options.scan_fallback_branch {
-        let (more, branch) = plan_fallback(request, fallback).await?;
-        let partitions: HashSet<_> = splits.iter().map(|s| Arc::clone(&s.partition)).collect();
-        splits.extend(more.into_iter().filter(|s| !partitions.contains(&s.partition)));
-        branches.push(branch);
+        let more = plan_fallback(request, fallback).await?;
+        splits.extend(more.splits.into_iter().filter(|s| !own.partitions.contains(&s.partition)));
+        branches.push(more.branch);
+        report.add(more.report);
     }
     if let Some(limit) = request.limit {
         truncate(&mut splits, limit);
     }
-    Ok(ScanPlan { snapshot_id, splits, branches })
+    Ok(ScanPlan { snapshot_id, splits, branches, report })
+}
+
+/// What a scan reads of one branch.
+struct BranchPlan {
+    splits: Vec<DataSplit>,
+    branch: PlannedBranch,
+    /// The partitions that the branch has, whether or not anything is read of them.
+    partitions: HashSet<Arc<[u8]>>,
+    report: ScanReport,
 }
 
 /// Plans another branch with the options of its own, at the time of the snapshot that is read of the first branch.
-async fn plan_fallback(request: ScanRequest<'_>, branch: &str) -> Result<(Vec<DataSplit>, PlannedBranch)> {
+async fn plan_fallback(request: ScanRequest<'_>, branch: &str) -> Result<BranchPlan> {
     if request.version.schema.partition_keys.is_empty() {
         return Err(Error::invalid_option("'scan.fallback-branch' needs a partitioned table"));
     }
@@ -101,7 +124,14 @@ async fn plan_fallback(request: ScanRequest<'_>, branch: &str) -> Result<(Vec<Da
     let travel = travel_of_fallback(request, &manager).await?;
     let options = TableOptions::effective(&schema.options, &travel)?;
     let version = resolve(&options, &manager, request.zone).await?;
-    let request = ScanRequest { manager: &manager, version: &version, options: &options, ..request };
+    check_same_partitions(&request.version.schema, &version.schema)?;
+    // Field ids are a branch's own, names are common.
+    let predicate = request.predicate.with_columns(&|column| {
+        let field = version.schema.field(&column.name).filter(|f| f.data_type.kind == column.data_type.kind)?;
+        Some(ColumnRef { id: field.id, ..column.clone() })
+    });
+    let (manager, version, options) = (&manager, &version, &options);
+    let request = ScanRequest { manager, version, options, predicate: &predicate, ..request };
     plan_branch(request, Some(branch.into())).await
 }
 
@@ -126,64 +156,133 @@ async fn travel_of_fallback(request: ScanRequest<'_>, manager: &SnapshotManager)
     Ok(travel)
 }
 
-async fn plan_branch(request: ScanRequest<'_>, name: Option<Arc<str>>) -> Result<(Vec<DataSplit>, PlannedBranch)> {
+/// Partitions of two branches are compared by their bytes.
+fn check_same_partitions(own: &TableSchema, other: &TableSchema) -> Result<()> {
+    let columns = |schema: &TableSchema| -> Vec<_> {
+        schema.partition_fields().into_iter().map(|f| (f.name, f.data_type.kind)).collect()
+    };
+    match columns(own) == columns(other) {
+        true => Ok(()),
+        false => Err(Error::unsupported("a fallback branch with other partition columns")),
+    }
+}
+
+async fn plan_branch(request: ScanRequest<'_>, name: Option<Arc<str>>) -> Result<BranchPlan> {
     let ScanRequest { manager, version, options, .. } = request;
-    check_supported(&version.schema, options)?;
-    let splits = match (&version.kind, &version.snapshot) {
-        (ScanKind::All, None) => vec![],
-        (ScanKind::All, Some(snapshot)) => snapshot_splits(request, name.clone(), snapshot).await?,
+    check_supported(&version.schema, options, manager.branch())?;
+    let pruning = Pruning::new(request.predicate, &version.schema, options);
+    let pruning = match options.scan_fallback_branch.is_some() && name.is_none() {
+        true => pruning.with_late_buckets(),
+        false => pruning,
+    };
+    let planner = BranchPlanner { request, name: name.clone(), pruning: Arc::new(pruning) };
+    let (splits, file_schemas, partitions) = match (&version.kind, &version.snapshot) {
+        (ScanKind::All, None) => Default::default(),
+        (ScanKind::All, Some(snapshot)) => planner.of_snapshot(snapshot).await?,
         (ScanKind::Delta, _) => {
             return Err(Error::unsupported("reads of one commit's changes (scan.mode latest-delta)"));
         }
         (ScanKind::Incremental(_), _) => return Err(Error::unsupported("incremental reads (incremental-between)")),
     };
-    let ids: HashSet<i64> = splits.iter().flat_map(DataSplit::all_files).map(|f| f.meta.schema_id).collect();
-    let schemas = ids.into_iter().map(|id| async move { Ok::<_, Error>((id, manager.schema(id).await?)) });
-    let file_schemas = try_join_all(schemas).await?.into_iter().collect();
-    let schema = Arc::clone(&version.schema);
-    Ok((splits, PlannedBranch { name, schema, options: options.clone(), file_schemas }))
+    let branch = PlannedBranch { name, schema: Arc::clone(&version.schema), options: options.clone(), file_schemas };
+    Ok(BranchPlan { splits, branch, partitions, report: planner.pruning.report() })
 }
 
-async fn snapshot_splits(
-    request: ScanRequest<'_>,
-    branch: Option<Arc<str>>,
-    snapshot: &Snapshot,
-) -> Result<Vec<DataSplit>> {
-    let ScanRequest { manager, version, options, .. } = request;
-    let reader = ManifestReader::new(manager.storage().clone(), manager.table().clone());
-    let entries = async { reader.entries(&reader.of_snapshot(snapshot).await?).await };
-    let (entries, index_files) = futures::try_join!(entries, reader.index_files(snapshot))?;
-    let mut live = live_entries(entries);
-    let visible = Visible::new(&version.schema, options, version.file_creation_time_millis);
-    live.retain(|e| visible.shows(e));
-    // A format that cannot be read is an error before the first row is given out.
-    live.iter().try_for_each(|e| FileFormat::of_file_name(&e.file.file_name).map(drop))?;
+/// Schemas by their ids.
+type Schemas = HashMap<i64, Arc<TableSchema>>;
 
-    let schema = &version.schema;
-    let root = manager.table().to_string();
-    let mut paths = DataPaths::new(root.clone(), schema.partition_fields(), options, request.zone);
-    let mut bucket_path = |partition: &[u8], bucket: i32| paths.bucket(partition, bucket);
-    let in_data_folders = options.index_file_in_data_file_dir;
-    let bucket_path: Option<&mut dyn FnMut(&[u8], i32) -> Result<String>> =
-        if in_data_folders { Some(&mut bucket_path) } else { None };
-    let deletions = DeletionFiles::new(index_files, &root, bucket_path)?;
-    let key_types: Vec<_> = match schema.primary_keys.is_empty() {
-        true => vec![],
-        false => schema.trimmed_primary_key_fields().into_iter().map(|f| f.data_type).collect(),
-    };
-    let mut maker = SplitMaker {
-        snapshot_id: snapshot.id,
-        branch,
-        sizes: SplitSizes {
-            target_bytes: options.source_split_target_size.bytes,
-            open_cost_bytes: options.source_split_open_file_cost.bytes,
-        },
-        paths: &mut paths,
-        deletions: &deletions,
-        key_types: &key_types,
-        deletions_cover_versions: options.deletion_vectors_enabled || options.merge_engine == MergeEngine::FirstRow,
-    };
-    maker.splits(live)
+/// Plans one branch.
+struct BranchPlanner<'a> {
+    request: ScanRequest<'a>,
+    name: Option<Arc<str>>,
+    pruning: Arc<Pruning>,
+}
+
+impl BranchPlanner<'_> {
+    /// The splits of a snapshot, the schemas of their files, and the partitions that the snapshot has.
+    async fn of_snapshot(&self, snapshot: &Snapshot) -> Result<(Vec<DataSplit>, Schemas, HashSet<Arc<[u8]>>)> {
+        let ScanRequest { manager, version, options, .. } = self.request;
+        let reader = ManifestReader::new(manager.storage().clone(), manager.table().clone());
+        let (entries, index_files) = futures::try_join!(self.entries(&reader, snapshot), reader.index_files(snapshot))?;
+        let mut live = live_entries(entries);
+        let visible = Visible::new(&version.schema, options, version.file_creation_time_millis);
+        live.retain(|e| visible.shows(e));
+        // A format that cannot be read is an error before the first row is given out.
+        live.iter().try_for_each(|e| FileFormat::of_file_name(&e.file.file_name).map(drop))?;
+        let partitions = live.iter().map(|e| Arc::clone(&e.partition)).collect();
+        let schemas = self.schemas(&live).await?;
+        let splits = self.splits(snapshot.id, self.in_buckets(live).await?, index_files, &schemas)?;
+        Ok((splits, schemas, partitions))
+    }
+
+    async fn entries(&self, reader: &ManifestReader, snapshot: &Snapshot) -> Result<Vec<Vec<ManifestEntry>>> {
+        let manager = self.request.manager;
+        let manifests = self.pruning.manifests(manager, reader.of_snapshot(snapshot).await?).await;
+        reader.selected_entries(&manifests, &self.pruning, manager).await
+    }
+
+    /// Leaves out buckets where that was not done before.
+    async fn in_buckets(&self, mut live: Vec<ManifestEntry>) -> Result<Vec<ManifestEntry>> {
+        if self.pruning.is_idle() {
+            return Ok(live);
+        }
+        let unknown = self.pruning.unknown_schemas(live.iter().map(|e| e.file.schema_id));
+        self.pruning.learn_schemas(self.request.manager, &unknown).await;
+        let mut failed = None;
+        live.retain(|e| match self.pruning.partition(&e.partition) {
+            Ok(verdict) => self.pruning.keeps_bucket(&verdict, e.bucket, e.total_buckets, e.file.schema_id),
+            Err(error) => {
+                failed.get_or_insert(error);
+                false
+            }
+        });
+        failed.map_or(Ok(live), Err)
+    }
+
+    async fn schemas(&self, entries: &[ManifestEntry]) -> Result<Schemas> {
+        let manager = self.request.manager;
+        let ids: HashSet<i64> = entries.iter().map(|e| e.file.schema_id).collect();
+        let schemas = ids.into_iter().map(|id| async move { Ok::<_, Error>((id, manager.schema(id).await?)) });
+        Ok(try_join_all(schemas).await?.into_iter().collect())
+    }
+
+    fn splits(
+        &self,
+        snapshot_id: i64,
+        live: Vec<ManifestEntry>,
+        index_files: Vec<IndexManifestEntry>,
+        schemas: &Schemas,
+    ) -> Result<Vec<DataSplit>> {
+        let ScanRequest { manager, version, options, zone, .. } = self.request;
+        let schema = &version.schema;
+        let root = manager.table().to_string();
+        let mut paths = DataPaths::new(root.clone(), schema.partition_fields(), options, zone);
+        let mut bucket_path = |partition: &[u8], bucket: i32| paths.bucket(partition, bucket);
+        let bucket_path: Option<BucketPath<'_>> =
+            if options.index_file_in_data_file_dir { Some(&mut bucket_path) } else { None };
+        let deletions = DeletionFiles::new(index_files, &root, bucket_path)?;
+        let key_types: Vec<_> = match schema.primary_keys.is_empty() {
+            true => vec![],
+            false => schema.trimmed_primary_key_fields().into_iter().map(|f| f.data_type).collect(),
+        };
+        let engine = options.merge_engine;
+        let mut maker = SplitMaker {
+            snapshot_id,
+            branch: self.name.clone(),
+            sizes: SplitSizes {
+                target_bytes: options.source_split_target_size.bytes,
+                open_cost_bytes: options.source_split_open_file_cost.bytes,
+            },
+            paths: &mut paths,
+            deletions: &deletions,
+            key_types: &key_types,
+            ordered_by_key: !options.pk_clustering_override,
+            deletions_cover_versions: options.deletion_vectors_enabled || engine == MergeEngine::FirstRow,
+            pruning: &FilePruning::new(&self.pruning, schema, schemas),
+            merge_chooses: matches!(engine, MergeEngine::Deduplicate | MergeEngine::FirstRow),
+        };
+        maker.splits(live)
+    }
 }
 
 /// Which live files a batch read shows.

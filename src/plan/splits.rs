@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::deletion_files::DeletionFiles;
 use super::intervals::sections;
 use super::paths::DataPaths;
+use super::prune::files::FilePruning;
 use crate::error::Result;
 use crate::spec::data_type::DataType;
 use crate::spec::manifest_entry::ManifestEntry;
@@ -40,8 +41,14 @@ pub struct SplitMaker<'a> {
     pub deletions: &'a DeletionFiles,
     /// The types of the trimmed primary key; none for an append table.
     pub key_types: &'a [DataType],
+    /// Whether files are ordered by the key; else nothing is merged, deletion vectors mark all older versions.
+    pub ordered_by_key: bool,
     /// Whether deletion vectors already take away the older versions of keys.
     pub deletions_cover_versions: bool,
+    /// Which files statistics leave out.
+    pub pruning: &'a FilePruning<'a>,
+    /// Whether a merged row is one of the rows it is merged from, so that it matches nothing that none of these does.
+    pub merge_chooses: bool,
 }
 
 /// What a split is packed from: a file, or a section.
@@ -91,22 +98,56 @@ impl SplitMaker<'_> {
         Ok(SplitFile { path, deletion, meta: Arc::new(entry.file), range: None })
     }
 
-    fn in_sequence(&mut self, mut bucket: Vec<ManifestEntry>) -> Result<Vec<Piece>> {
+    fn in_sequence(&mut self, bucket: Vec<ManifestEntry>) -> Result<Vec<Piece>> {
+        let mut bucket = self.kept(bucket, |pruning, e| pruning.keeps_by_value(&e.partition, &e.file))?;
         bucket.sort_by_key(|e| e.file.min_sequence_number);
         bucket.into_iter().map(|e| Ok(Piece::File(self.file(e)?))).collect()
     }
 
+    /// The files that statistics keep, which are counted.
+    fn kept<T>(&self, files: Vec<T>, keeps: impl Fn(&FilePruning<'_>, &T) -> Result<bool>) -> Result<Vec<T>> {
+        let mut kept = Vec::with_capacity(files.len());
+        for file in files {
+            let keep = keeps(self.pruning, &file)?;
+            self.pruning.count(keep);
+            kept.extend(keep.then_some(file));
+        }
+        Ok(kept)
+    }
+
+    /// Values may leave out a file that is read as it is. Of a section, where a row may replace another that matches,
+    /// they may leave out all files at once.
     fn by_key(&mut self, bucket: Vec<ManifestEntry>) -> Result<Vec<Piece>> {
-        let files = bucket.into_iter().map(|e| self.file(e)).collect::<Result<Vec<_>>>()?;
+        let Some(partition) = bucket.first().map(|e| Arc::clone(&e.partition)) else { return Ok(vec![]) };
+        let bucket = bucket.into_iter().map(|e| Ok((self.pruning.keeps_by_key(&e.partition, &e.file)?, e)));
+        let bucket = bucket.collect::<Result<Vec<_>>>()?;
+        bucket.iter().filter(|(keep, _)| !keep).for_each(|_| self.pruning.count(false));
+        let files = bucket.into_iter().filter(|(keep, _)| *keep).map(|(_, e)| self.file(e));
+        let files = files.collect::<Result<Vec<_>>>()?;
         let mut pieces = vec![];
-        for runs in sections(files, self.key_types, |f| &f.meta)? {
+        let sections = match self.ordered_by_key {
+            true => sections(files, self.key_types, |f| &f.meta)?,
+            false => files.into_iter().map(|file| vec![vec![file]]).collect(),
+        };
+        for runs in sections {
             if self.is_raw(&runs) {
-                pieces.extend(runs.into_iter().flatten().map(Piece::File));
-            } else {
+                let files = runs.into_iter().flatten().collect();
+                let kept = self.kept(files, |pruning, f| pruning.keeps_by_value(&partition, &f.meta))?;
+                pieces.extend(kept.into_iter().map(Piece::File));
+            } else if self.keeps_section(&partition, &runs)? {
                 pieces.push(Piece::Section(Section { runs }));
             }
         }
         Ok(pieces)
+    }
+
+    fn keeps_section(&self, partition: &[u8], runs: &[Vec<SplitFile>]) -> Result<bool> {
+        let mut keep = !self.merge_chooses;
+        for file in runs.iter().flatten() {
+            keep = keep || self.pruning.keeps_by_value(partition, &file.meta)?;
+        }
+        runs.iter().flatten().for_each(|_| self.pruning.count(keep));
+        Ok(keep)
     }
 
     /// Whether every row of a section that no deletion vector takes away is a row of the table.
@@ -155,4 +196,104 @@ fn by_bucket(entries: Vec<ManifestEntry>) -> Vec<Vec<ManifestEntry>> {
         }
     }
     buckets
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::options::TableOptions;
+    use crate::plan::prune::Pruning;
+    use crate::predicate::testing::{column, int};
+    use crate::predicate::{Predicate, Test};
+    use crate::spec::binary_row::serialize_row;
+    use crate::spec::data_file::DataFileMeta;
+    use crate::spec::datum::Datum;
+    use crate::spec::manifest_entry::FileKind;
+    use crate::spec::simple_stats::SimpleStats;
+    use crate::spec::table_schema::TableSchema;
+
+    const SCHEMA: &[u8] = br#"{"version":3,"id":0,"fields":[{"id":0,"name":"k","type":"INT NOT NULL"},
+        {"id":1,"name":"v","type":"INT"}],"partitionKeys":[],"primaryKeys":["k"],"options":{"bucket":"1"}}"#;
+
+    fn row(values: &[i32]) -> Vec<u8> {
+        let types = vec![DataType::parse("INT").unwrap(); values.len()];
+        serialize_row(&types, &values.iter().map(|v| Some(Datum::Int(*v))).collect::<Vec<_>>()).unwrap()
+    }
+
+    /// A file of keys from `k.0` to `k.1` and values from `v.0` to `v.1`.
+    fn file(name: &str, level: i32, k: (i32, i32), v: (i32, i32)) -> ManifestEntry {
+        let stats = |min: &[i32], max: &[i32]| SimpleStats {
+            min_values: row(min),
+            max_values: row(max),
+            null_counts: vec![Some(0); min.len()],
+        };
+        let file = DataFileMeta {
+            file_name: name.into(),
+            level,
+            row_count: 2,
+            min_key: row(&[k.0]),
+            max_key: row(&[k.1]),
+            key_stats: stats(&[k.0], &[k.1]),
+            value_stats: stats(&[k.0, v.0], &[k.1, v.1]),
+            delete_row_count: Some(0),
+            ..DataFileMeta::empty()
+        };
+        let partition = serialize_row([], &[]).unwrap().into();
+        ManifestEntry { kind: FileKind::Add, partition, bucket: 0, total_buckets: 1, file }
+    }
+
+    fn planned(predicate: &Predicate, merge_chooses: bool, entries: Vec<ManifestEntry>) -> Vec<String> {
+        let schema = TableSchema::from_json(SCHEMA).unwrap();
+        let options = TableOptions::effective(&schema.options, &BTreeMap::new()).unwrap();
+        let pruning = Pruning::new(predicate, &schema, &options);
+        let schemas = [(0, Arc::new(schema.clone()))].into();
+        let mut maker = SplitMaker {
+            snapshot_id: 1,
+            branch: None,
+            sizes: SplitSizes { target_bytes: 1 << 30, open_cost_bytes: 1 },
+            paths: &mut DataPaths::new("t".into(), vec![], &options, chrono_tz::UTC),
+            deletions: &DeletionFiles::default(),
+            key_types: &[DataType::parse("INT NOT NULL").unwrap()],
+            deletions_cover_versions: false,
+            pruning: &FilePruning::new(&pruning, &schema, &schemas),
+            merge_chooses,
+        };
+        let splits = maker.splits(entries).unwrap();
+        splits.iter().flat_map(DataSplit::all_files).map(|f| f.meta.file_name.clone()).collect()
+    }
+
+    fn v(test: Test) -> Predicate {
+        Predicate::leaf(column(1, "INT"), test)
+    }
+
+    #[test]
+    fn an_old_version_is_not_brought_back_by_leaving_out_the_new_one() {
+        let files = || vec![file("old", 0, (1, 2), (10, 20)), file("new", 0, (1, 1), (99, 99))];
+        assert_eq!(planned(&v(Test::Equal(int(10))), true, files()), ["new", "old"]);
+        assert_eq!(planned(&v(Test::Less(int(50))), true, files()), ["new", "old"]);
+        assert!(planned(&v(Test::Equal(int(50))), true, files()).is_empty());
+    }
+
+    #[test]
+    fn a_merged_row_may_match_what_no_file_does() {
+        let files = || vec![file("a", 0, (1, 2), (1, 1)), file("b", 0, (1, 1), (2, 2))];
+        assert_eq!(planned(&v(Test::Equal(int(3))), false, files()).len(), 2);
+    }
+
+    #[test]
+    fn keys_leave_out_files_anywhere_and_values_those_that_are_read_as_they_are() {
+        let files = || {
+            let apart = [file("c", 5, (10, 20), (1, 5)), file("d", 5, (21, 30), (6, 9))];
+            [file("a", 0, (1, 5), (1, 5)), file("b", 0, (3, 9), (6, 9))].into_iter().chain(apart).collect::<Vec<_>>()
+        };
+        let k = |value| Predicate::leaf(column(0, "INT NOT NULL"), Test::Equal(int(value)));
+        assert_eq!(planned(&k(1), true, files()), ["a"]);
+        assert_eq!(planned(&k(4), false, files()), ["a", "b"]);
+        assert_eq!(planned(&k(25), true, files()), ["d"]);
+        assert_eq!(planned(&v(Test::Equal(int(6))), true, files()), ["d", "a", "b"]);
+        assert_eq!(planned(&v(Test::Equal(int(7))), false, files()), ["d", "a", "b"]);
+        assert_eq!(planned(&Predicate::always(), true, files()).len(), 4);
+    }
 }

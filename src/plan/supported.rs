@@ -6,10 +6,14 @@
 use crate::error::{Error, Result};
 use crate::options::TableOptions;
 use crate::options::enums::TableType;
+use crate::spec::layout::MAIN_BRANCH;
 use crate::spec::table_schema::TableSchema;
 
 /// Refuses tables with features that reading does not have.
-pub fn check_supported(schema: &TableSchema, options: &TableOptions) -> Result<()> {
+///
+/// `branch` is the branch that is read: a chain table puts its rows together in the main branch, the branches that it
+/// takes them from are tables like others.
+pub fn check_supported(schema: &TableSchema, options: &TableOptions, branch: &str) -> Result<()> {
     let refuse = |feature: &str| Err(Error::unsupported(format!("{feature} cannot be read yet")));
     match options.table_type {
         TableType::Table | TableType::MaterializedTable => {}
@@ -18,12 +22,15 @@ pub fn check_supported(schema: &TableSchema, options: &TableOptions) -> Result<(
     if options.data_evolution_enabled {
         return refuse("tables with data evolution ('data-evolution.enabled')");
     }
-    if options.get("chain-table.enabled").is_some_and(|v| v.eq_ignore_ascii_case("true")) {
+    if branch == MAIN_BRANCH && options.get("chain-table.enabled").is_some_and(|v| v.eq_ignore_ascii_case("true")) {
         return refuse("chain tables ('chain-table.enabled')");
     }
     if !schema.primary_keys.is_empty() {
-        if options.pk_clustering_override {
-            return refuse("primary-key tables ordered by other columns ('pk-clustering-override')");
+        let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
+        if options.pk_clustering_override && !vectors {
+            return refuse(
+                "primary-key tables ordered by other columns without deletion vectors ('pk-clustering-override')",
+            );
         }
         if options.sequence_snapshot_ordering {
             return refuse("primary-key tables ordered by snapshots ('sequence.snapshot-ordering')");

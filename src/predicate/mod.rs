@@ -8,6 +8,15 @@
 //! There is no NOT: who makes a predicate turns it inwards (`NOT a < 5` is `a >= 5`), which is right in three-valued
 //! logic, since NULL makes either UNKNOWN. Pure code: no I/O, no `async`.
 
+pub mod bucket;
+pub mod evaluate;
+pub mod simplify;
+pub mod stats;
+
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::spec::data_type::DataType;
@@ -59,9 +68,9 @@ pub enum Test {
     Greater(Datum),
     /// `>=`
     GreaterOrEqual(Datum),
-    /// `IN`, of literals that are not NULL; of none, it takes no row.
+    /// `IN`, of literals that are not NULL, ascending and all different; of none, it takes no row. See [`Test::is_in`].
     In(Vec<Datum>),
-    /// `NOT IN`, of literals that are not NULL.
+    /// `NOT IN`, of literals that are not NULL, ascending and all different. See [`Test::is_not_in`].
     NotIn(Vec<Datum>),
     /// `IS NULL`
     IsNull,
@@ -69,6 +78,38 @@ pub enum Test {
     IsNotNull,
     /// `LIKE 'prefix%'`, on text.
     StartsWith(String),
+}
+
+impl Test {
+    /// `IN`, with the literals put in order; `=` where there is one.
+    pub fn is_in(literals: Vec<Datum>) -> Self {
+        let mut literals = in_order(literals);
+        match (literals.len(), literals.pop()) {
+            (1, Some(only)) => Test::Equal(only),
+            (_, last) => Test::In(literals.into_iter().chain(last).collect()),
+        }
+    }
+
+    /// `NOT IN`, with the literals put in order; `<>` where there is one.
+    pub fn is_not_in(literals: Vec<Datum>) -> Self {
+        let mut literals = in_order(literals);
+        match (literals.len(), literals.pop()) {
+            (1, Some(only)) => Test::NotEqual(only),
+            (_, last) => Test::NotIn(literals.into_iter().chain(last).collect()),
+        }
+    }
+}
+
+/// Ascending, each once.
+fn in_order(mut literals: Vec<Datum>) -> Vec<Datum> {
+    literals.sort_by(|a, b| a.compare(b).unwrap_or(Ordering::Equal));
+    literals.dedup_by(|a, b| a.compare(b) == Some(Ordering::Equal));
+    literals
+}
+
+/// Whether an ascending list holds a value.
+fn holds(literals: &[Datum], value: &Datum) -> bool {
+    literals.binary_search_by(|literal| literal.compare(value).unwrap_or(Ordering::Less)).is_ok()
 }
 
 impl Predicate {
@@ -90,6 +131,15 @@ impl Predicate {
     /// Whether it surely takes every row.
     pub fn is_always(&self) -> bool {
         matches!(self, Predicate::And(all) if all.iter().all(Predicate::is_always))
+    }
+
+    /// Whether it surely takes no row.
+    pub fn is_never(&self) -> bool {
+        match self {
+            Predicate::Or(any) => any.iter().all(Predicate::is_never),
+            Predicate::Leaf(leaf) => matches!(&leaf.test, Test::In(list) if list.is_empty()),
+            Predicate::And(_) => false,
+        }
     }
 
     /// The ids of all columns that it speaks of.

@@ -148,6 +148,11 @@ impl<'a> ManifestEntries<'a> {
         self.file.columns.must("_FILE_NAME", self.file.file_name.get(row))
     }
 
+    /// The id of the schema that the file was written with.
+    pub fn schema_id(&self, row: usize) -> Result<i64> {
+        self.file.columns.must("_SCHEMA_ID", self.file.schema_id.get(row))
+    }
+
     /// The file alone.
     pub fn file(&self, row: usize) -> Result<DataFileMeta> {
         self.file.get(row)
@@ -156,6 +161,11 @@ impl<'a> ManifestEntries<'a> {
     /// The whole record.
     pub fn entry(&self, row: usize) -> Result<ManifestEntry> {
         self.entry_of(row, self.partition(row)?.into())
+    }
+
+    /// The whole record, with bytes of its partition that are there already.
+    pub fn entry_in(&self, row: usize, partition: Arc<[u8]>) -> Result<ManifestEntry> {
+        self.entry_of(row, partition)
     }
 
     /// All records; neighbours of one partition share its bytes.

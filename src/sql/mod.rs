@@ -19,6 +19,7 @@ mod block_on;
 mod catalog;
 mod constant;
 mod factory;
+mod filter;
 mod name;
 mod session;
 mod table;

@@ -3,7 +3,7 @@
 //! In: where the table lies, a branch, dynamic options. Out: its schema, and for each query a physical plan. The schema
 //! is that of the moment of opening; the snapshot is looked up anew by every scan, unless the options name one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -12,9 +12,10 @@ use chrono_tz::Tz;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{Constraint, Constraints};
 use datafusion::error::Result as DataFusionResult;
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::filter::FilterTranslator;
 use super::session;
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
@@ -25,9 +26,11 @@ use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
 use crate::file::FooterCache;
 use crate::options::TableOptions;
 use crate::options::enums::{MergeEngine, SortOrder};
+use crate::plan::report::ScanReport;
 use crate::plan::scan_plan::{PlannedBranch, ScanPlan, ScanRequest, plan_scan};
 use crate::plan::snapshot::SnapshotManager;
 use crate::plan::time_travel::{ReadVersion, resolve};
+use crate::predicate::Predicate;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::layout::MAIN_BRANCH;
 use crate::spec::table_schema::TableSchema;
@@ -99,14 +102,30 @@ impl PaimonTableProvider {
     }
 
     /// Plans a read of the snapshot that is the right one now.
-    async fn plan(&self, zone: Tz, limit: Option<usize>) -> Result<ScanPlan> {
+    async fn plan(&self, zone: Tz, predicate: &Predicate, limit: Option<usize>) -> Result<ScanPlan> {
         let latest = self.manager.latest_schema().await?;
         let options = TableOptions::effective(&latest.options, &self.dynamic_options)?;
         let version = resolve(&options, &self.manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
-        let request = ScanRequest { manager: &self.manager, version: &version, options: &options, zone, limit };
-        plan_scan(request).await
+        let (manager, version, options) = (&*self.manager, &version, &options);
+        plan_scan(ScanRequest { manager, version, options, zone, predicate, limit }).await
+    }
+
+    /// What is done about a filter: partition columns are decided completely, others as far as metadata tells.
+    fn pushdown(&self, filter: &Expr) -> TableProviderFilterPushDown {
+        match FilterTranslator::new(&self.table_schema.fields).translate(filter) {
+            None => TableProviderFilterPushDown::Unsupported,
+            Some(_) if self.decides(filter) => TableProviderFilterPushDown::Exact,
+            Some(_) => TableProviderFilterPushDown::Inexact,
+        }
+    }
+
+    /// Whether no row that fails the filter comes out of a scan.
+    fn decides(&self, filter: &Expr) -> bool {
+        let partition: HashSet<i32> = self.table_schema.partition_fields().iter().map(|f| f.id).collect();
+        let translated = FilterTranslator::new(&self.table_schema.fields).translate(filter);
+        translated.is_some_and(|t| t.exact && t.predicate.column_ids().iter().all(|id| partition.contains(id)))
     }
 
     fn spec(&self, plan: &ScanPlan, state: &dyn Session, zone: Tz) -> Result<ScanSpec> {
@@ -129,15 +148,28 @@ impl PaimonTableProvider {
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
+        filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<PaimonScanExec> {
         let zone = session::zone(state.config_options())?;
-        let plan = self.plan(zone, limit).await?;
+        let predicate = FilterTranslator::new(&self.table_schema.fields).all(filters);
+        // A limit is of rows that pass all filters; those that are not decided here may take rows away.
+        let limit = limit.filter(|_| filters.iter().all(|f| self.decides(f)));
+        let plan = self.plan(zone, &predicate, limit).await?;
         let spec = Arc::new(self.spec(&plan, state, zone)?);
-        let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning: vec![] };
+        let pruning = shown(&plan.report);
+        let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning };
         let projection = projection.cloned().unwrap_or_else(|| (0..self.table_schema.fields.len()).collect());
         let partitions = state.config_options().execution.target_partitions;
         PaimonScanExec::new(label, spec, plan.splits, projection, limit, partitions)
+    }
+}
+
+/// What `EXPLAIN` shows of pruning.
+fn shown(report: &ScanReport) -> Vec<String> {
+    match report.steps() {
+        steps if steps.is_empty() => vec![],
+        steps => vec![format!("pruning=[{}]", steps.join(", "))],
     }
 }
 
@@ -187,9 +219,13 @@ impl TableProvider for PaimonTableProvider {
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+        filters: &[Expr],
         limit: Option<usize>,
     ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(self.scan_exec(state, projection, limit).await?))
+        Ok(Arc::new(self.scan_exec(state, projection, filters, limit).await?))
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
+        Ok(filters.iter().map(|filter| self.pushdown(filter)).collect())
     }
 }
