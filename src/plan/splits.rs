@@ -256,6 +256,7 @@ mod tests {
             paths: &mut DataPaths::new("t".into(), vec![], &options, chrono_tz::UTC),
             deletions: &DeletionFiles::default(),
             key_types: &[DataType::parse("INT NOT NULL").unwrap()],
+            ordered_by_key: true,
             deletions_cover_versions: false,
             pruning: &FilePruning::new(&pruning, &schema, &schemas),
             merge_chooses,
