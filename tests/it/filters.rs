@@ -151,7 +151,7 @@ async fn a_filter_that_the_scan_applies_leaves_no_other_and_needs_no_column_in_t
         assert!(ran.text().contains("projection=[score]"), "{}", ran.text());
         assert_eq!((ran.rows, ran.counted("output_rows").0), (plain.rows, plain.rows), "{table}");
         let none =
-            Ran::new(&context, &format!("SELECT count(*) FROM paimon.append.{table} WHERE id < 0")).await.unwrap();
+            Ran::new(&context, &format!("SELECT count(*) FROM paimon.append.{table} WHERE id % 2 = 2")).await.unwrap();
         assert_eq!(none.counted("output_rows").0, 0);
     }
 }
@@ -162,8 +162,8 @@ async fn rows_of_several_versions_are_filtered_after_they_are_combined() {
     for table in ["partial_update_parquet", "partial_update_orc", "partial_update_avro", "aggregation"] {
         let table = format!("paimon.merge.{table}");
         let all = Ran::new(&context, &format!("SELECT id FROM {table}")).await.unwrap();
-        let ran = Ran::new(&context, &format!("SELECT id FROM {table} WHERE id < 0 LIMIT 1")).await.unwrap();
-        assert!(ran.text().contains("FilterExec: id@0 < 0") && ran.text().contains("predicate=id@"), "{}", ran.text());
+        let ran = Ran::new(&context, &format!("SELECT id FROM {table} WHERE id % 2 = 2 LIMIT 1")).await.unwrap();
+        assert!(ran.text().contains("FilterExec: ") && ran.text().contains("predicate="), "{}", ran.text());
         // The keys that have several versions come out of the scan whatever they are.
         let combined = ran.counted("output_rows").0;
         assert!(ran.rows == 0 && combined > 0 && combined <= all.rows, "{table}: {combined} of {}", all.rows);
