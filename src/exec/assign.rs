@@ -5,6 +5,7 @@
 //! is cut into ranges of bytes, which readers take as the row groups, stripes or blocks that begin there. Sections whose
 //! versions are combined are dealt out besides their files, cut into ranges of keys.
 
+use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -175,7 +176,7 @@ fn assign_files(units: &[ScanUnit], partitions: usize) -> Vec<(usize, ScanUnit)>
     let mut start = 0;
     for unit in units {
         let size = unit.size_bytes();
-        let pieces = if unit.is_whole() { vec![0..size] } else { pieces(size, start, share) };
+        let pieces = if unit.is_whole() { iter::once(0..size).collect() } else { pieces(size, start, share) };
         for piece in pieces {
             let at = partition_of(start + piece.start, piece.end - piece.start, share);
             let range = (piece != (0..size)).then_some(piece);

@@ -4,7 +4,10 @@
 //! file of a schema, the [`FileMapping`] that says what to ask of the file and how to bring it to the wanted columns.
 //! Mappings are made once per schema and set of written columns, and kept.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
@@ -13,6 +16,7 @@ use chrono_tz::Tz;
 use super::assign::ScanUnit;
 use super::evolution::CastContext;
 use super::evolution::SchemaMapping;
+use super::filter::ScanFilters;
 use super::merge::combine::spec::CombineSpec;
 use super::merge::section::{MergeSpec, Rule};
 use crate::cache::PaimonCache;
@@ -67,10 +71,22 @@ pub struct ScanContext {
     /// The output columns that come from files.
     file_columns: Vec<DataField>,
     mappings: Mutex<HashMap<MappingKey, Arc<SchemaMapping>>>,
+    /// What rows must fulfil.
+    filters: ScanFilters,
+    /// How files have the columns of each filter.
+    filter_mappings: Mutex<HashMap<(MappingKey, usize), Arc<SchemaMapping>>>,
 }
 
 /// The branch, the schema and the written columns that a mapping is for.
-type MappingKey = (Option<Arc<str>>, i64, Option<Vec<String>>);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct MappingKey(Option<Arc<str>>, i64, Option<Vec<String>>);
+
+impl MappingKey {
+    fn of(unit: &ScanUnit) -> Self {
+        let file = &unit.file.meta;
+        Self(unit.branch.clone(), file.schema_id, file.write_cols.clone())
+    }
+}
 
 /// Where an output column comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +113,19 @@ impl ScanContext {
             output.push(field.clone());
         }
         let schema = arrow_schema(&output);
-        Ok(Self { spec, schema, sources, file_columns, mappings: Mutex::default() })
+        let (filters, filter_mappings) = (ScanFilters::default(), Mutex::default());
+        Ok(Self { spec, schema, sources, file_columns, mappings: Mutex::default(), filters, filter_mappings })
+    }
+
+    /// The same, with conditions on the rows.
+    #[must_use]
+    pub fn with_filters(self, filters: ScanFilters) -> Self {
+        Self { filters, ..self }
+    }
+
+    /// What rows must fulfil.
+    pub fn filters(&self) -> &ScanFilters {
+        &self.filters
     }
 
     /// What the scan is of.
@@ -117,21 +145,29 @@ impl ScanContext {
 
     /// How the columns of a unit's file become the wanted ones.
     pub fn mapping(&self, unit: &ScanUnit) -> Result<Arc<SchemaMapping>> {
-        let file = &unit.file.meta;
-        let key = (unit.branch.clone(), file.schema_id, file.write_cols.clone());
-        let mut mappings = self.mappings.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mapping) = mappings.get(&key) {
-            return Ok(Arc::clone(mapping));
-        }
-        let wanted = self.wanted(&unit.branch)?;
-        let mapping = Arc::new(self.mapping_to(unit, &wanted, &[])?);
-        mappings.insert(key, Arc::clone(&mapping));
-        Ok(mapping)
+        kept(&self.mappings, MappingKey::of(unit), || self.mapping_of(unit, &self.file_columns))
+    }
+
+    /// How the columns of a unit's file become those of the filter numbered `filter`, which are `columns` of the table.
+    pub fn filter_mapping(&self, unit: &ScanUnit, filter: usize, columns: &[DataField]) -> Result<Arc<SchemaMapping>> {
+        kept(&self.filter_mappings, (MappingKey::of(unit), filter), || self.mapping_of(unit, columns))
+    }
+
+    fn mapping_of(&self, unit: &ScanUnit, columns: &[DataField]) -> Result<SchemaMapping> {
+        self.mapping_to(unit, &self.columns_in(&unit.branch, columns)?, &[])
     }
 
     /// The output columns that come from files, as a branch numbers them.
     pub fn wanted(&self, branch: &Option<Arc<str>>) -> Result<Vec<DataField>> {
-        if branch.is_none() { Ok(self.file_columns.clone()) } else { self.columns_of(self.source(branch)?) }
+        self.columns_in(branch, &self.file_columns).map(Cow::into_owned)
+    }
+
+    /// Columns of the table as a branch numbers them.
+    fn columns_in<'a>(&self, branch: &Option<Arc<str>>, columns: &'a [DataField]) -> Result<Cow<'a, [DataField]>> {
+        match branch {
+            None => Ok(Cow::Borrowed(columns)),
+            Some(_) => columns_in(self.source(branch)?, columns).map(Cow::Owned),
+        }
     }
 
     /// How the columns of a unit's file, and the `system` columns besides, become other wanted ones of its branch.
@@ -161,15 +197,24 @@ impl ScanContext {
     fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {
         self.spec.sources.get(branch).ok_or_else(|| Error::internal("the schemas of a branch were not loaded"))
     }
+}
 
-    /// The wanted columns as another branch numbers them; it must have all of them, of the same types.
-    fn columns_of(&self, source: &SourceSchemas) -> Result<Vec<DataField>> {
-        let column = |want: &DataField| match source.fields.iter().find(|f| f.name == want.name) {
-            Some(field) if field.data_type.kind == want.data_type.kind => Ok(field.clone()),
-            _ => Err(Error::unsupported(format!("a branch whose column '{}' is another or lacks", want.name))),
-        };
-        self.file_columns.iter().map(column).collect()
+/// A value that is made once for a key.
+fn kept<K: Hash + Eq, V>(all: &Mutex<HashMap<K, Arc<V>>>, key: K, make: impl FnOnce() -> Result<V>) -> Result<Arc<V>> {
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    match all.entry(key) {
+        Entry::Occupied(entry) => Ok(Arc::clone(entry.get())),
+        Entry::Vacant(entry) => Ok(Arc::clone(entry.insert(Arc::new(make()?)))),
     }
+}
+
+/// Wanted columns as another branch numbers them; it must have all of them, of the same types.
+fn columns_in(source: &SourceSchemas, columns: &[DataField]) -> Result<Vec<DataField>> {
+    let column = |want: &DataField| match source.fields.iter().find(|f| f.name == want.name) {
+        Some(field) if field.data_type.kind == want.data_type.kind => Ok(field.clone()),
+        _ => Err(Error::unsupported(format!("a branch whose column '{}' is another or lacks", want.name))),
+    };
+    columns.iter().map(column).collect()
 }
 
 /// The columns of a schema that a file holds: all, or those that `_WRITE_COLS` names.

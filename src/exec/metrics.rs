@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, Time};
 
+use crate::file::PruneMetrics;
 use crate::storage::IoStats;
 
 /// The metrics of one output partition.
@@ -17,6 +18,8 @@ pub struct ScanMetrics {
     pub time_opening: Time,
     /// Spent decoding and mapping batches.
     pub time_decoding: Time,
+    /// What was not read.
+    pub pruned: PruneMetrics,
     bytes_scanned: Count,
     requests: Count,
     time_reading: Time,
@@ -33,6 +36,7 @@ impl ScanMetrics {
             files_opened: count("files_opened"),
             time_opening: time("time_opening"),
             time_decoding: time("time_decoding"),
+            pruned: PruneMetrics::new(set, partition),
             bytes_scanned: count("bytes_scanned"),
             requests: count("requests"),
             time_reading: time("time_reading"),

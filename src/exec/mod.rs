@@ -7,12 +7,14 @@
 pub mod assign;
 pub mod context;
 pub mod evolution;
+pub mod filter;
 mod lost_folder;
 pub mod merge;
 pub mod metrics;
 pub mod raw_read;
 pub mod scan_exec;
 pub mod split_stream;
+pub mod unit_filter;
 
 pub use context::{ScanSpec, SourceSchemas};
 pub use scan_exec::{PaimonScanExec, ScanLabel};

@@ -8,45 +8,61 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::take;
+use datafusion::physical_plan::metrics::Count;
 use futures::{StreamExt, stream};
 
 use super::assign::ScanUnit;
 use super::context::{ColumnSource, ScanContext, ScanSpec};
 use super::evolution::SchemaMapping;
 use super::lost_folder::{self, PartitionNames};
+use super::unit_filter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::{self, BatchStream, FileFormat, ReadRequest};
+use crate::file::{self, BatchStream, FileFormat, Narrowing, PruneMetrics, PruneSwitches, ReadRequest};
 use crate::selection::RowSelection;
 use crate::spec::binary_row::BinaryRow;
 use crate::spec::datum_array::datums_to_array;
 use crate::spec::deletion_vector::DeletionVector;
 use crate::storage::{IoStats, Location};
 
+/// How the units of an output partition are read.
+#[derive(Debug, Clone)]
+pub struct ReadMode {
+    /// The number of rows of a batch.
+    pub batch_size: usize,
+    /// Which statistics are asked.
+    pub switches: PruneSwitches,
+    /// Where reads are counted.
+    pub io: Arc<IoStats>,
+    /// Files (or parts of files) that were opened.
+    pub opened: Count,
+    /// Where it is counted what is not read.
+    pub pruned: PruneMetrics,
+}
+
 /// Opens a unit: everything that must be known before its first batch is read here.
-pub async fn open(
-    context: Arc<ScanContext>,
-    unit: ScanUnit,
-    batch_size: usize,
-    io: Arc<IoStats>,
-) -> Result<BatchStream> {
+pub async fn open(context: Arc<ScanContext>, unit: ScanUnit, mode: ReadMode) -> Result<BatchStream> {
     let path = unit.file.path.clone();
-    let opened = open_unit(context, &unit, batch_size, io).await;
+    let opened = open_unit(context, &unit, mode).await;
     let stream = opened.map_err(|e| e.in_file(&path))?;
     Ok(stream.map(move |batch| batch.map_err(|e| e.in_file(&path))).boxed())
 }
 
-async fn open_unit(
-    context: Arc<ScanContext>,
-    unit: &ScanUnit,
-    batch_size: usize,
-    io: Arc<IoStats>,
-) -> Result<BatchStream> {
+async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -> Result<BatchStream> {
+    let ReadMode { batch_size, switches, io, opened, pruned } = mode;
+    let files = pruned.files.clone();
+    let Some(narrowing) = unit_filter::narrow(&context, unit, switches, pruned)? else {
+        files.add_pruned(1);
+        return Ok(stream::empty().boxed());
+    };
+    files.add_matched(1);
+    opened.add(1);
+    // Which rows survive merging is found without any filter on them.
     let selection = wanted_rows(&context, unit, &io).await?;
     if selection.as_ref().is_some_and(|s| s.wanted_rows() == 0) {
         return Ok(stream::empty().boxed());
     }
     let mapping = context.mapping(unit)?;
-    let batches = open_mapped(&context, unit, mapping, selection, batch_size, io).await?;
+    let batches = open_mapped(&context, unit, mapping, Rows { selection, narrowing }, batch_size, io).await?;
     let output = Output::new(context, &unit.partition)?;
     Ok(batches.map(move |batch| output.rows(&batch?)).boxed())
 }
@@ -74,12 +90,21 @@ pub async fn deletions(context: &ScanContext, unit: &ScanUnit, io: &Arc<IoStats>
     Ok(Some(RowSelection::without(rows, vector.iter())))
 }
 
+/// Which rows of a file are read.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Those at these positions; `None` = all.
+    pub selection: Option<RowSelection>,
+    /// Those of them that conditions leave.
+    pub narrowing: Narrowing,
+}
+
 /// Opens the file of a unit and maps its batches, without the partition's values.
 pub async fn open_mapped(
     context: &ScanContext,
     unit: &ScanUnit,
     mapping: Arc<SchemaMapping>,
-    selection: Option<RowSelection>,
+    rows: Rows,
     batch_size: usize,
     io: Arc<IoStats>,
 ) -> Result<BatchStream> {
@@ -92,10 +117,11 @@ pub async fn open_mapped(
         format: FileFormat::of_file_name(&meta.file_name)?,
         fields: mapping.read_fields().to_vec(),
         range: unit.file.range.clone(),
-        selection,
+        selection: rows.selection,
         batch_size,
         orc_legacy_ltz: spec.orc_legacy_ltz,
         footers: spec.footers.clone(),
+        narrowing: rows.narrowing,
     };
     let batches = match file::open(request.clone()).await {
         Err(e) if e.kind() == ErrorKind::NotFound && meta.external_path.is_none() => {

@@ -13,9 +13,15 @@ use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_expr_common::physical_expr::fmt_sql;
 use datafusion::physical_plan::coop::cooperative;
-use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType};
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType, apply_expression_roots,
+};
 use datafusion::physical_plan::expressions::Column;
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
+};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::StatisticsArgs;
@@ -25,9 +31,11 @@ use datafusion::physical_plan::{
 
 use super::assign::{ScanTask, ScanTasks};
 use super::context::{ScanContext, ScanSpec};
+use super::filter::ScanFilters;
 use super::metrics::ScanMetrics;
 use super::split_stream::SplitStream;
 use crate::error::{Error, Result};
+use crate::file::PruneSwitches;
 use crate::split::DataSplit;
 
 /// What a scan is of, as `EXPLAIN` shows it.
@@ -78,17 +86,34 @@ impl PaimonScanExec {
         &self.splits
     }
 
+    /// What the rows are filtered by, or spared by.
+    pub fn filters(&self) -> &ScanFilters {
+        self.context.filters()
+    }
+
     /// The same scan of other columns, given as positions in this scan's output.
     fn with_projection(&self, columns: &[usize]) -> Result<Self> {
         let of = |at: &usize| self.projection.get(*at).copied().ok_or_else(|| Error::internal("no such column"));
         let projection = columns.iter().map(of).collect::<Result<Vec<_>>>()?;
-        let context = Arc::new(ScanContext::new(Arc::clone(self.context.spec()), &projection)?);
+        self.with_context(projection, self.filters().clone())
+    }
+
+    /// The same scan of other columns of the table, or with other filters.
+    fn with_context(&self, projection: Vec<usize>, filters: ScanFilters) -> Result<Self> {
+        let context = ScanContext::new(Arc::clone(self.context.spec()), &projection)?;
+        let context = Arc::new(context.with_filters(filters));
         let properties = properties(&context, self.partitions.len());
         Ok(Self { projection, context, properties, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() })
     }
 
     /// How many rows an output partition gives (`None`: all of them); exact where every file is read whole.
     fn rows(&self, partition: Option<usize>) -> Precision<usize> {
+        let rows = self.rows_read(partition);
+        // Rows that a filter spares the plan are no rows of this node, even where the plan filters them itself.
+        if self.filters().is_empty() { rows } else { rows.to_inexact() }
+    }
+
+    fn rows_read(&self, partition: Option<usize>) -> Precision<usize> {
         match (partition, self.fetch) {
             (Some(at), _) => self.partitions.get(at).map_or(Precision::Absent, |tasks| self.rows_of(tasks)),
             (None, None) => ScanTasks::new(&self.splits, self.context.spec()).rows(),
@@ -106,6 +131,11 @@ impl PaimonScanExec {
             Some(fetch) => rows.map(|rows| rows.min(fetch)),
             None => rows,
         }
+    }
+
+    /// Whether rows come from several versions: conditions on such rows are not applied by the scan.
+    fn combines(&self) -> bool {
+        self.partitions.iter().flatten().any(|task| matches!(task, ScanTask::Combine(_)))
     }
 
     fn files(&self) -> usize {
@@ -136,6 +166,9 @@ impl DisplayAs for PaimonScanExec {
             writeln!(f, "table={}", self.label.table)?;
             writeln!(f, "snapshot={snapshot}")?;
             writeln!(f, "files={files}")?;
+            if let Some(predicate) = self.filters().predicate() {
+                writeln!(f, "predicate={}", fmt_sql(predicate.as_ref()))?;
+            }
             return writeln!(f, "partitions={partitions}");
         }
         write!(f, "PaimonScanExec: table={}, snapshot={snapshot}, files={files}, ", self.label.table)?;
@@ -143,6 +176,9 @@ impl DisplayAs for PaimonScanExec {
         write!(f, "projection=[{}]", self.columns())?;
         for step in &self.label.pruning {
             write!(f, ", {step}")?;
+        }
+        if let Some(predicate) = self.filters().predicate() {
+            write!(f, ", predicate={predicate}")?;
         }
         self.fetch.map_or(Ok(()), |fetch| write!(f, ", limit={fetch}"))
     }
@@ -163,9 +199,9 @@ impl ExecutionPlan for PaimonScanExec {
 
     fn apply_expressions(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DataFusionResult<TreeNodeRecursion>,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DataFusionResult<TreeNodeRecursion>,
     ) -> DataFusionResult<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        apply_expression_roots(self.filters().iter().map(|filter| &filter.expr), f)
     }
 
     fn replace_children(
@@ -199,8 +235,9 @@ impl ExecutionPlan for PaimonScanExec {
         let tasks = self.partitions.get(partition).cloned();
         let tasks = tasks.ok_or_else(|| Error::internal(format!("there is no output partition {partition}")))?;
         let metrics = ScanMetrics::new(&self.metrics, partition);
-        let batch_size = task.session_config().batch_size();
-        let stream = SplitStream::new(Arc::clone(&self.context), tasks, batch_size, self.fetch, metrics);
+        let config = task.session_config();
+        let read = (config.batch_size(), PruneSwitches::of(config.options()));
+        let stream = SplitStream::new(Arc::clone(&self.context), tasks, read, self.fetch, metrics);
         Ok(Box::pin(cooperative(stream)))
     }
 
@@ -233,6 +270,29 @@ impl ExecutionPlan for PaimonScanExec {
 
     fn fetch(&self) -> Option<usize> {
         self.fetch
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _: FilterPushdownPhase,
+        pushed: ChildPushdownResult,
+        config: &ConfigOptions,
+    ) -> DataFusionResult<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        // The rows that a limit counts are those before a filter that comes after it.
+        if self.fetch.is_some() {
+            return Ok(FilterPushdownPropagation::all_unsupported(pushed));
+        }
+        let exact = config.execution.parquet.pushdown_filters && !self.combines();
+        let (mut filters, mut answers) = (self.filters().clone(), vec![]);
+        for filter in &pushed.parent_filters {
+            let taken = filters.add(&filter.filter, exact, &self.context.spec().fields, &self.projection)?;
+            answers.push(if taken && exact { PushedDown::Yes } else { PushedDown::No });
+        }
+        let answer = FilterPushdownPropagation::with_parent_pushdown_result(answers);
+        if pushed.parent_filters.is_empty() || filters.is_empty() {
+            return Ok(answer);
+        }
+        Ok(answer.with_updated_node(Arc::new(self.with_context(self.projection.clone(), filters)?)))
     }
 
     fn try_swapping_with_projection(

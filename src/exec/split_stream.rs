@@ -20,14 +20,15 @@ use super::assign::ScanTask;
 use super::context::ScanContext;
 use super::merge::combine::stream as combine;
 use super::metrics::ScanMetrics;
-use super::raw_read;
+use super::raw_read::{self, ReadMode};
 use crate::error::{Error, Result};
-use crate::file::BatchStream;
+use crate::file::{BatchStream, PruneSwitches};
 
 /// The batches of one output partition.
 pub struct SplitStream {
     context: Arc<ScanContext>,
     batch_size: usize,
+    switches: PruneSwitches,
     metrics: ScanMetrics,
     waiting: VecDeque<ScanTask>,
     opening: Option<Opening>,
@@ -47,12 +48,12 @@ impl SplitStream {
     pub fn new(
         context: Arc<ScanContext>,
         tasks: Vec<ScanTask>,
-        batch_size: usize,
+        (batch_size, switches): (usize, PruneSwitches),
         fetch: Option<usize>,
         metrics: ScanMetrics,
     ) -> Self {
-        let rows_left = fetch.unwrap_or(usize::MAX);
-        Self { context, batch_size, metrics, waiting: tasks.into(), opening: None, current: None, rows_left }
+        let (rows_left, waiting) = (fetch.unwrap_or(usize::MAX), tasks.into());
+        Self { context, batch_size, switches, metrics, waiting, opening: None, current: None, rows_left }
     }
 
     /// Begins to open the next task unless one is being opened.
@@ -61,16 +62,21 @@ impl SplitStream {
             return;
         }
         let Some(task) = self.waiting.pop_front() else { return };
-        let batch_size = self.batch_size.min(self.rows_left).max(1);
-        let (context, io) = (Arc::clone(&self.context), self.metrics.io());
+        let (context, mode) = (Arc::clone(&self.context), self.mode());
         let task = match task {
-            ScanTask::Read(unit) => {
-                self.metrics.files_opened.add(1);
-                SpawnedTask::spawn(raw_read::open(context, unit, batch_size, io))
-            }
-            ScanTask::Combine(unit) => SpawnedTask::spawn(combine::open(context, unit, batch_size, io)),
+            ScanTask::Read(unit) => SpawnedTask::spawn(raw_read::open(context, unit, mode)),
+            // All versions of a key are needed, whatever is asked of the row that they become.
+            ScanTask::Combine(unit) => SpawnedTask::spawn(combine::open(context, unit, mode.batch_size, mode.io)),
         };
         self.opening = Some(Opening { task, since: Instant::now() });
+    }
+
+    fn mode(&self) -> ReadMode {
+        // A filter may take most rows of a batch away: its size says nothing of how many come out.
+        let most = if self.context.filters().any_exact() { usize::MAX } else { self.rows_left };
+        let batch_size = self.batch_size.min(most).max(1);
+        let (opened, pruned) = (self.metrics.files_opened.clone(), self.metrics.pruned.clone());
+        ReadMode { batch_size, switches: self.switches, io: self.metrics.io(), opened, pruned }
     }
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {

@@ -8,11 +8,14 @@
 
 pub mod avro;
 pub mod container;
+pub mod filtered;
 pub mod footer_cache;
 pub mod guard;
+pub mod narrowing;
 #[cfg(feature = "orc")]
 pub mod orc;
 pub mod parquet;
+pub mod prune_metrics;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,6 +29,8 @@ use crate::spec::data_type::DataField;
 use crate::storage::InputFile;
 
 pub use footer_cache::FooterCache;
+pub use narrowing::{FilePredicate, Narrowing, PruneSwitches, RowFilter};
+pub use prune_metrics::PruneMetrics;
 
 /// The batches of one file.
 pub type BatchStream = BoxStream<'static, Result<RecordBatch>>;
@@ -50,15 +55,18 @@ pub struct ReadRequest {
     pub orc_legacy_ltz: bool,
     /// Where footers are kept between reads; `None` = each read fetches its own.
     pub footers: Option<Arc<FooterCache>>,
+    /// What takes rows away besides `range` and `selection`. Row filters are applied exactly, whatever the format;
+    /// a predicate by formats with statistics.
+    pub narrowing: Narrowing,
 }
 
 /// Opens a file; what must be known before its first batch is read here.
 pub async fn open(request: ReadRequest) -> Result<BatchStream> {
     match request.format {
         FileFormat::Parquet => parquet::open(request).await,
-        FileFormat::Avro => avro::open(request).await,
+        FileFormat::Avro => filtered::open_filtered(request, avro::open).await,
         #[cfg(feature = "orc")]
-        FileFormat::Orc => orc::open(request).await,
+        FileFormat::Orc => filtered::open_filtered(request, orc::open).await,
         #[cfg(not(feature = "orc"))]
         FileFormat::Orc => Err(Error::unsupported("ORC data files: this build lacks the feature 'orc'")),
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A test that cannot go on fails.
 
 mod damage;
+mod filters;
 mod golden;
 mod layout;
 mod options;

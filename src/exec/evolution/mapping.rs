@@ -32,6 +32,17 @@ struct Column {
     step: Step,
 }
 
+/// What a wanted column is in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin<'a> {
+    /// A column with the very same values.
+    Same(&'a DataField),
+    /// A column whose values change.
+    Changed(&'a DataField),
+    /// The file lacks it: it is all NULL.
+    Absent,
+}
+
 impl SchemaMapping {
     /// Maps a file of `file_fields` to `table_fields`, the wanted columns in their order.
     ///
@@ -66,6 +77,16 @@ impl SchemaMapping {
     /// The schema of the batches that come out.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// What the n-th wanted column is in the file.
+    pub fn origin(&self, at: usize) -> Origin<'_> {
+        let Some(column) = self.columns.get(at) else { return Origin::Absent };
+        match column.source.and_then(|source| self.read_fields.get(source)) {
+            Some(field) if column.step.is_keep() => Origin::Same(field),
+            Some(field) => Origin::Changed(field),
+            None => Origin::Absent,
+        }
     }
 
     /// Maps a batch of [`SchemaMapping::read_fields`].

@@ -12,7 +12,7 @@ mod prune;
 use arrow::array::ArrayRef;
 
 pub use cast::CastContext;
-pub use mapping::SchemaMapping;
+pub use mapping::{Origin, SchemaMapping};
 
 use crate::error::Result;
 use crate::spec::data_type::DataType;

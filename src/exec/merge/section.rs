@@ -258,7 +258,9 @@ async fn keys_of_file(
     let mapping = Arc::new(context.mapping_to(&unit, &columns, &system_fields())?);
     let deletions = raw_read::deletions(context, &unit, &io).await?;
     let mut reader = KeyReader::new(&spec, file, deletions.as_ref())?;
-    let opened = raw_read::open_mapped(context, &unit, mapping, deletions, KEY_BATCH_ROWS, io).await;
+    // All versions of all keys, whatever is asked of the rows that come out.
+    let rows = raw_read::Rows { selection: deletions, ..Default::default() };
+    let opened = raw_read::open_mapped(context, &unit, mapping, rows, KEY_BATCH_ROWS, io).await;
     let batches = opened.map_err(|e| e.in_file(&path))?;
     Ok(batches.map(move |batch| reader.keys(batch?).map_err(|e| e.in_file(&path))).boxed())
 }

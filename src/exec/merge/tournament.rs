@@ -168,8 +168,7 @@ pub async fn merge_keys<S: Sink>(runs: Vec<BoxStream<'static, Result<KeyBatch>>>
             continue;
         }
         group.clear();
-        loop {
-            let Some(cursor) = cursors.get_mut(tree.winner()) else { break };
+        while let Some(cursor) = cursors.get_mut(tree.winner()) {
             let Some(version) = cursor.head.clone().filter(|v| v.same_key(&head)) else { break };
             let next = version.row + 1;
             group.push(version);

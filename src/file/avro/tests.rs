@@ -39,6 +39,7 @@ fn read(file: &[u8], fields: &[DataField], range: Option<Range<u64>>, batch_size
             orc_legacy_ltz: true,
             selection: None,
             footers: None,
+            narrowing: Default::default(),
         };
         open(request).await?.try_collect().await
     })

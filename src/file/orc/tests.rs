@@ -56,6 +56,7 @@ pub(super) async fn read_with(
         batch_size,
         orc_legacy_ltz,
         footers: None,
+        narrowing: Default::default(),
     })
     .await?
     .try_collect()

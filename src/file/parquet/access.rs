@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::BooleanBuffer;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
@@ -14,56 +13,59 @@ use super::footer::Footer;
 use crate::error::{Error, Result};
 use crate::selection::RowSelection;
 
-/// The row groups that are read, and their rows.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Access {
-    /// Positions of the row groups, ascending.
-    pub row_groups: Vec<usize>,
-    /// Wanted rows of each of them.
-    pub rows: Vec<usize>,
-    /// A bit for each row of the row groups, laid end to end; `None` where all are wanted.
+/// A row group that is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    /// Its position in the file.
+    pub position: usize,
+    /// How many rows it has.
+    pub rows: usize,
+    /// A bit for each of them; `None` where all are wanted.
     pub selection: Option<BooleanBuffer>,
 }
 
-impl Access {
-    /// The row groups that begin in `range` (all of them without one) and hold rows of `wanted`.
-    pub fn new(
-        footer: &Footer,
-        leaves: &[usize],
-        range: Option<&Range<u64>>,
-        wanted: Option<&RowSelection>,
-    ) -> Result<Self> {
-        let mut access = Self::default();
-        let mut bits = BooleanBufferBuilder::new(0);
-        let mut all_wanted = true;
-        let mut first_row = 0usize;
-        for (position, group) in footer.metadata.row_groups().iter().enumerate() {
-            let rows = usize::try_from(group.num_rows());
-            let rows = rows.map_err(|_| Error::corrupt("the number of rows of a row group is negative"))?;
-            let group_rows = first_row..first_row.saturating_add(rows);
-            first_row = group_rows.end;
-            if range.is_some_and(|range| !range.contains(&first_byte(group))) {
-                continue;
-            }
-            let some = wanted.and_then(|wanted| wanted.slice(group_rows));
-            let wanted_rows = some.as_ref().map_or(rows, BooleanBuffer::count_set_bits);
-            if wanted_rows == 0 && rows > 0 {
-                continue;
-            }
-            check(group, leaves, footer.size_bytes)?;
-            all_wanted &= some.is_none();
-            if wanted.is_some() {
-                match some {
-                    Some(some) => bits.append_buffer(&some),
-                    None => bits.append_n(rows, true),
-                }
-            }
-            access.rows.push(wanted_rows);
-            access.row_groups.push(position);
-        }
-        access.selection = (!all_wanted).then(|| bits.finish());
-        Ok(access)
+impl Group {
+    /// How many of its rows are wanted.
+    pub fn wanted_rows(&self) -> usize {
+        self.selection.as_ref().map_or(self.rows, BooleanBuffer::count_set_bits)
     }
+
+    /// The same row group, of which only rows whose bit is set are wanted; `None` where none is left.
+    pub fn narrowed(self, bits: &BooleanBuffer) -> Option<Self> {
+        let selection = match self.selection {
+            Some(selection) => &selection & bits,
+            None => bits.clone(),
+        };
+        (selection.count_set_bits() > 0).then(|| Self { selection: Some(selection), ..self })
+    }
+}
+
+/// The row groups that begin in `range` (all of them without one) and hold rows of `wanted`, in the file's order.
+pub(super) fn row_groups(
+    footer: &Footer,
+    leaves: &[usize],
+    range: Option<&Range<u64>>,
+    wanted: Option<&RowSelection>,
+) -> Result<Vec<Group>> {
+    let mut groups = vec![];
+    let mut first_row = 0usize;
+    for (position, group) in footer.metadata.row_groups().iter().enumerate() {
+        let rows = usize::try_from(group.num_rows());
+        let rows = rows.map_err(|_| Error::corrupt("the number of rows of a row group is negative"))?;
+        let group_rows = first_row..first_row.saturating_add(rows);
+        first_row = group_rows.end;
+        if range.is_some_and(|range| !range.contains(&first_byte(group))) {
+            continue;
+        }
+        let selection = wanted.and_then(|wanted| wanted.slice(group_rows));
+        let some = Group { position, rows, selection };
+        if some.wanted_rows() == 0 && rows > 0 {
+            continue;
+        }
+        check(group, leaves, footer.size_bytes)?;
+        groups.push(some);
+    }
+    Ok(groups)
 }
 
 /// Where the first column begins; 0 for a row group without columns, so that one range has it.

@@ -44,6 +44,42 @@ pub(super) struct Footer {
     pub size_bytes: u64,
 }
 
+/// A file, and its end as far as it was read for the footer: all of a small file.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    file: InputFile,
+    tail_start: u64,
+    tail: Bytes,
+}
+
+impl Source {
+    /// A file of which nothing was read.
+    pub fn new(file: InputFile) -> Self {
+        Self { file, tail_start: 0, tail: Bytes::new() }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &InputFile {
+        &self.file
+    }
+
+    /// Ranges of the file, without a request where all of them were read already.
+    pub async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let here: Option<Vec<Bytes>> = ranges.iter().map(|range| self.slice(range)).collect();
+        match here {
+            Some(here) => Ok(here),
+            None => self.file.read_ranges(ranges).await,
+        }
+    }
+
+    fn slice(&self, range: &Range<u64>) -> Option<Bytes> {
+        let offset =
+            |at: u64| usize::try_from(at.checked_sub(self.tail_start)?).ok().filter(|at| *at <= self.tail.len());
+        let (start, end) = (offset(range.start)?, offset(range.end)?);
+        (start < end).then(|| self.tail.slice(start..end))
+    }
+}
+
 impl FileMetadata for Footer {
     fn as_any(&self) -> &dyn Any {
         self
@@ -61,17 +97,17 @@ impl FileMetadata for Footer {
 
 impl Footer {
     /// The footer of a file, out of the cache where it is there.
-    pub async fn load(file: &InputFile, cache: Option<&FooterCache>) -> Result<Arc<Self>> {
+    pub async fn load(file: &InputFile, cache: Option<&FooterCache>) -> Result<(Arc<Self>, Source)> {
         let size_bytes = file.size_bytes().await?;
         if let Some(footer) = cache.and_then(|c| c.get::<Self>(file, size_bytes)) {
-            return Ok(footer);
+            return Ok((footer, Source::new(file.clone())));
         }
-        let bytes = fetch(file, size_bytes).await?;
-        let footer = Arc::new(Self::decode(&bytes, size_bytes)?);
+        let (metadata, source) = fetch(file, size_bytes).await?;
+        let footer = Arc::new(Self::decode(&metadata, size_bytes)?);
         if let Some(cache) = cache {
             cache.put(file, size_bytes, Arc::clone(&footer) as _);
         }
-        Ok(footer)
+        Ok((footer, source))
     }
 
     /// Decodes the metadata of a file of that size.
@@ -90,25 +126,25 @@ impl Footer {
     }
 }
 
-/// The bytes of the metadata.
-async fn fetch(file: &InputFile, size_bytes: u64) -> Result<Bytes> {
+/// The bytes of the metadata, and the file with the tail that was read for them.
+async fn fetch(file: &InputFile, size_bytes: u64) -> Result<(Bytes, Source)> {
     if size_bytes < SUFFIX_BYTES {
         return Err(too_short(size_bytes));
     }
     let tail_start = size_bytes.saturating_sub(TAIL_BYTES);
     let tail = file.read_range(tail_start..size_bytes).await?;
-    let metadata = metadata_range(&tail, size_bytes)?;
-    let tail_length = tail.len();
-    let suffix = SUFFIX_BYTES as usize;
-    if let Some(before) = metadata.start.checked_sub(tail_start) {
-        let start = usize::try_from(before).unwrap_or(tail_length);
-        return Ok(tail.slice(start.min(tail_length - suffix)..tail_length - suffix));
+    let source = Source { file: file.clone(), tail_start, tail };
+    let metadata = metadata_range(&source.tail, size_bytes)?;
+    if metadata.start >= tail_start {
+        let bytes = source.slice(&metadata).unwrap_or_default();
+        return Ok((bytes, source));
     }
     let head = file.read_range(metadata.start..tail_start).await?;
-    let mut whole = BytesMut::with_capacity(head.len() + tail_length);
+    let rest = source.slice(&(tail_start..metadata.end)).unwrap_or_default();
+    let mut whole = BytesMut::with_capacity(head.len() + rest.len());
     whole.extend_from_slice(&head);
-    whole.extend_from_slice(&tail.slice(..tail_length - suffix));
-    Ok(whole.freeze())
+    whole.extend_from_slice(&rest);
+    Ok((whole.freeze(), source))
 }
 
 fn too_short(size_bytes: u64) -> Error {

@@ -3,16 +3,23 @@
 //! In: a [`ReadRequest`]. Out: batches of exactly the wanted schema. The stations of a read:
 //!
 //! ```text
-//! footer ── schema (what is read, as what) ── access (which row groups) ── stream (fetch, decode) ── convert
+//! footer ── schema (what is read, as what) ── access (which row groups) ── prune (which of them, which pages)
+//!        ── stream (fetch, decode, late filters) ── convert
 //! ```
 //! The footer of the file alone says how its columns are stored; the wanted fields say what becomes of them. Whatever
 //! is wrong with the bytes is an error that names the file.
 
 mod access;
+mod bloom;
 mod convert;
+mod decoder;
 mod footer;
 mod int96;
+mod late;
+mod page_index;
+mod prune;
 mod schema;
+mod statistics;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -20,17 +27,17 @@ mod thrift;
 mod variant;
 
 use futures::StreamExt;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
-use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 
-use self::access::Access;
+use self::access::Group;
+use self::decoder::Decoders;
 use self::footer::Footer;
+use self::late::LateFilters;
+use self::prune::Pruner;
 use self::schema::Projection;
 use self::stream::RowGroups;
 use super::{BatchStream, ReadRequest};
-use crate::error::{Error, Result};
-use crate::file::guard::guarded;
+use crate::error::Result;
+use crate::spec::data_type::DataField;
 
 /// Opens a Parquet file: reads its footer, and gives the stream of its batches.
 pub async fn open(request: ReadRequest) -> Result<BatchStream> {
@@ -39,41 +46,52 @@ pub async fn open(request: ReadRequest) -> Result<BatchStream> {
 }
 
 async fn open_file(request: ReadRequest) -> Result<BatchStream> {
-    let footer = Footer::load(&request.file, request.footers.as_deref()).await?;
+    let (mut footer, source) = Footer::load(&request.file, request.footers.as_deref()).await?;
+    let narrowing = &request.narrowing;
     let projection = schema::project(&footer, &request.fields)?;
-    let access = Access::new(&footer, &projection.leaves, request.range.as_ref(), request.selection.as_ref())?;
-    let batch_size = request.batch_size.max(1);
-    if projection.leaves.is_empty() {
-        return Ok(unread_rows(request, projection, access, batch_size));
+    let Some(filters) = LateFilters::new(&footer, &narrowing.row_filters, &narrowing.metrics)? else {
+        return Ok(futures::stream::empty().boxed());
+    };
+    let leaves: Vec<usize> = projection.leaves.iter().copied().chain(filters.leaves()).collect();
+    let mut groups = access::row_groups(&footer, &leaves, request.range.as_ref(), request.selection.as_ref())?;
+    let mut pruner = Pruner::new(&footer, &request);
+    if let Some(pruner) = &mut pruner {
+        groups = pruner.narrow(&source, groups).await;
+        footer = pruner.footer().clone();
     }
-    let decoder = decoder(&footer, &projection, access, batch_size)?;
-    Ok(RowGroups::stream(request.file, decoder, projection))
+    if groups.is_empty() {
+        return Ok(futures::stream::empty().boxed());
+    }
+    let batch_size = request.batch_size.max(1);
+    if leaves.is_empty() {
+        return Ok(unread_rows(request, projection, groups, batch_size));
+    }
+    let metadata = page_index::for_decoder(&footer, &groups, &leaves);
+    let read_as = match request.narrowing.row_filters.as_slice() {
+        [] => None,
+        _ => Some(schema::project(&footer, &all_fields(&request))?),
+    };
+    let decoders = Decoders::new(metadata, &projection, read_as.as_ref(), filters, batch_size)?;
+    Ok(RowGroups::stream(source, groups, decoders, projection, pruner))
 }
 
-fn decoder(footer: &Footer, projection: &Projection, access: Access, batch_size: usize) -> Result<ParquetPushDecoder> {
-    let wrong = "the Parquet schema cannot be read as the wanted one";
-    guarded(wrong, || {
-        let options = ArrowReaderOptions::new().with_schema(projection.reader_schema.clone());
-        let metadata = ArrowReaderMetadata::try_new(footer.metadata.clone(), options)
-            .map_err(|e| Error::corrupt(wrong).caused_by(e))?;
-        let mask = ProjectionMask::leaves(metadata.parquet_schema(), projection.leaves.iter().copied());
-        let mut builder = ParquetPushDecoderBuilder::new_with_metadata(metadata)
-            .with_projection(mask)
-            .with_row_groups(access.row_groups)
-            .with_batch_size(batch_size);
-        if let Some(selection) = access.selection {
-            builder = builder.with_row_selection(RowSelection::from_boolean_buffer(selection));
+/// The wanted columns and those of the filters, each once.
+fn all_fields(request: &ReadRequest) -> Vec<DataField> {
+    let mut fields = request.fields.clone();
+    for field in request.narrowing.row_filters.iter().flat_map(|filter| filter.fields()) {
+        if !fields.iter().any(|f| f.name == field.name) {
+            fields.push(field.clone());
         }
-        builder.build().map_err(|e| Error::corrupt(wrong).caused_by(e))
-    })
+    }
+    fields
 }
 
 /// Rows of which the file has no wanted column: their number is in the footer.
-fn unread_rows(request: ReadRequest, projection: Projection, access: Access, batch_size: usize) -> BatchStream {
-    let sizes = access
-        .rows
-        .into_iter()
-        .flat_map(move |rows| (0..rows).step_by(batch_size).map(move |start| batch_size.min(rows - start)));
+fn unread_rows(request: ReadRequest, projection: Projection, groups: Vec<Group>, batch_size: usize) -> BatchStream {
+    let sizes = groups.into_iter().flat_map(move |group| {
+        let rows = group.wanted_rows();
+        (0..rows).step_by(batch_size).map(move |start| batch_size.min(rows - start))
+    });
     let path = request.file.path().clone();
     let batches = sizes.map(move |rows| projection.unread(rows).map_err(|e| e.in_file(&path)));
     futures::stream::iter(batches).boxed()

@@ -57,6 +57,26 @@ pub(super) fn project(footer: &Footer, wanted: &[DataField]) -> Result<Projectio
     })
 }
 
+/// For each wanted column the leaf of the file that holds its values just as they are handed out, and the type of it; none
+/// for columns that are nested, converted, or lacking.
+pub(super) fn plain_leaves(footer: &Footer, wanted: &[DataField]) -> Vec<Option<(usize, Field)>> {
+    let schema = arrow_schema(wanted);
+    let leaves = first_leaves(&footer.fields, 0);
+    let plain = |(wanted, target): (&DataField, &FieldRef)| {
+        let position = footer.fields.iter().position(|f| *f.name() == wanted.name)?;
+        let (file, leaf) = (footer.fields.get(position)?, *leaves.get(position)?);
+        if file.data_type().is_nested() {
+            return None;
+        }
+        let int96 = footer.int96.get(leaf) == Some(&true);
+        match scalar(&wanted.data_type.kind, file.data_type(), target.data_type(), int96)? {
+            (hint, How::Same) => Some((leaf, Field::new(file.name(), hint, file.is_nullable()))),
+            _ => None,
+        }
+    };
+    wanted.iter().zip(schema.fields()).map(plain).collect()
+}
+
 /// The fields of a struct or of the root, mapped.
 struct MappedFields {
     hint: Fields,

@@ -1,9 +1,11 @@
 //! Row groups to batches, the bytes of the next row group on their way while one is decoded.
 //!
-//! In: a push decoder and the file. Out: batches in the file's order. The decoder names the bytes that it needs for a
-//! row group; they come with one request. Once a row group's reader is handed out, the decoder is asked for the next one
-//! at once, and what it names is fetched by a task of its own, which ends with the stream.
+//! In: the row groups to read, and a recipe for their decoders. Out: batches in the file's order. A decoder names the
+//! bytes that it needs for its row group; they come with one request, or with one more for each row filter. Once a row
+//! group's reader is handed out, the next one's decoder is made and asked at once, and what it names is fetched by a
+//! task of its own, which ends with the stream. A predicate that has changed by then takes row groups away.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow::array::RecordBatch;
@@ -14,43 +16,64 @@ use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
 
+use super::access::Group;
+use super::decoder::Decoders;
+use super::footer::Source;
+use super::prune::Pruner;
 use super::schema::Projection;
 use crate::error::{Error, Result};
 use crate::file::BatchStream;
 use crate::file::guard::guarded;
-use crate::storage::InputFile;
 
 /// A file that is being read.
 pub(super) struct RowGroups {
-    file: InputFile,
-    decoder: ParquetPushDecoder,
+    source: Source,
+    decoders: Decoders,
     projection: Projection,
+    pruner: Option<Pruner>,
+    /// Row groups that nothing was done for yet.
+    waiting: VecDeque<Group>,
     /// The row group that is being decoded.
     reader: Option<ParquetRecordBatchReader>,
-    next: Next,
+    /// The one after it.
+    ahead: Option<Ahead>,
 }
 
-/// What is known of the row group after the one that is being decoded.
-enum Next {
+/// A row group that is being prepared.
+struct Ahead {
+    group: Group,
+    decoder: ParquetPushDecoder,
+    state: State,
+}
+
+/// How far a row group is.
+enum State {
     /// The decoder was not asked yet.
     Unknown,
     /// Its bytes are on their way.
     Fetching(Vec<Range<u64>>, SpawnedTask<Result<Vec<Bytes>>>),
     /// It can be decoded.
     Ready(Box<ParquetRecordBatchReader>),
-    /// There is none.
-    None,
+    /// No row of it is wanted.
+    Empty,
 }
 
 impl RowGroups {
-    /// A stream of what `decoder` gives.
-    pub fn stream(file: InputFile, decoder: ParquetPushDecoder, projection: Projection) -> BatchStream {
-        let state = Box::new(Self { file, decoder, projection, reader: None, next: Next::Unknown });
+    /// A stream of the rows of `groups`.
+    pub fn stream(
+        source: Source,
+        groups: Vec<Group>,
+        decoders: Decoders,
+        projection: Projection,
+        pruner: Option<Pruner>,
+    ) -> BatchStream {
+        let waiting = groups.into();
+        let state = Box::new(Self { source, decoders, projection, pruner, waiting, reader: None, ahead: None });
         futures::stream::try_unfold(state, |mut state| async move {
             match state.next_batch().await {
                 Ok(Some(batch)) => Ok(Some((batch, state))),
                 Ok(None) => Ok(None),
-                Err(e) => Err(e.in_file(state.file.path())),
+                Err(e) => Err(e.in_file(state.source.file().path())),
             }
         })
         .boxed()
@@ -74,34 +97,65 @@ impl RowGroups {
     /// Goes on to the next row group, and has the one after it fetched; false at the end.
     async fn advance(&mut self) -> Result<bool> {
         loop {
-            match std::mem::replace(&mut self.next, Next::Unknown) {
-                Next::Unknown => self.next = self.ask()?,
-                Next::Fetching(ranges, task) => {
-                    let bytes = task.join().await.map_err(|e| Error::internal("a read was cut off").caused_by(e))??;
-                    guarded(UNDECODABLE, || self.decoder.push_ranges(ranges, bytes).map_err(undecodable))?;
-                }
-                Next::Ready(reader) => {
-                    self.reader = Some(*reader);
-                    self.next = self.ask()?;
-                    return Ok(true);
-                }
-                Next::None => {
-                    self.next = Next::None;
+            self.renew();
+            let Some(mut ahead) = self.ahead.take() else {
+                if self.waiting.is_empty() {
                     return Ok(false);
                 }
+                self.prepare_next()?;
+                continue;
+            };
+            match std::mem::replace(&mut ahead.state, State::Unknown) {
+                State::Unknown => {}
+                State::Fetching(ranges, task) => {
+                    let bytes = task.join().await.map_err(|e| Error::internal("a read was cut off").caused_by(e))??;
+                    guarded(UNDECODABLE, || ahead.decoder.push_ranges(ranges, bytes).map_err(undecodable))?;
+                }
+                State::Ready(reader) => {
+                    self.reader = Some(*reader);
+                    self.prepare_next()?;
+                    return Ok(true);
+                }
+                State::Empty => continue,
             }
+            ahead.state = self.ask(&mut ahead.decoder)?;
+            self.ahead = Some(ahead);
         }
     }
 
-    /// Asks the decoder for its next row group, and sends for what it needs.
-    fn ask(&mut self) -> Result<Next> {
-        let answer = guarded(UNDECODABLE, || self.decoder.try_next_reader().map_err(undecodable))?;
+    /// Takes away the row groups that the predicate passes over since it changed.
+    fn renew(&mut self) {
+        let Some(pruner) = &mut self.pruner else { return };
+        let ahead = self.ahead.iter().map(|ahead| ahead.group.position);
+        let positions: Vec<usize> = ahead.chain(self.waiting.iter().map(|group| group.position)).collect();
+        let Some(kept) = pruner.renew(&positions) else { return };
+        let mut kept = kept.into_iter();
+        if self.ahead.is_some() && kept.next() == Some(false) {
+            self.ahead = None;
+        }
+        self.waiting.retain(|_| kept.next() != Some(false));
+    }
+
+    /// Makes the decoder of the next row group, and sends for what it needs.
+    fn prepare_next(&mut self) -> Result<()> {
+        if let Some(group) = self.waiting.pop_front() {
+            let mut decoder = self.decoders.of(&group)?;
+            let state = self.ask(&mut decoder)?;
+            self.ahead = Some(Ahead { group, decoder, state });
+        }
+        Ok(())
+    }
+
+    /// Asks a decoder for its row group, and sends for what it needs.
+    fn ask(&self, decoder: &mut ParquetPushDecoder) -> Result<State> {
+        let answer = guarded(UNDECODABLE, || decoder.try_next_reader().map_err(undecodable));
+        let answer = answer.map_err(|e| self.decoders.filters.take_failure().unwrap_or(e))?;
         Ok(match answer {
-            DecodeResult::Data(reader) => Next::Ready(Box::new(reader)),
-            DecodeResult::Finished => Next::None,
+            DecodeResult::Data(reader) => State::Ready(Box::new(reader)),
+            DecodeResult::Finished => State::Empty,
             DecodeResult::NeedsData(ranges) => {
-                let (file, wanted) = (self.file.clone(), ranges.clone());
-                Next::Fetching(ranges, SpawnedTask::spawn(async move { file.read_ranges(&wanted).await }))
+                let (source, wanted) = (self.source.clone(), ranges.clone());
+                State::Fetching(ranges, SpawnedTask::spawn(async move { source.read_ranges(&wanted).await }))
             }
         })
     }

@@ -47,6 +47,29 @@ pub(super) fn check_footer(bytes: &[u8]) -> Result<()> {
     })
 }
 
+/// Refuses a structure whose lengths cannot be true; what follows it does not matter.
+pub(super) fn check_structure(bytes: &[u8]) -> Result<()> {
+    Reader { bytes }.structure(0, &mut |_, _, _| Ok(false))
+}
+
+/// How many bytes a Bloom filter takes with its header, which begins it.
+///
+/// ```text
+/// BloomFilterHeader { 1: i32 numBytes, … }, numBytes bytes
+/// ```
+pub(super) fn bloom_filter_bytes(bytes: &[u8]) -> Result<u64> {
+    let (mut reader, mut bits) = (Reader { bytes }, 0);
+    reader.structure(0, &mut |reader, id, kind| {
+        if (id, kind) != (1, I32) {
+            return Ok(false);
+        }
+        bits = u64::try_from(zigzag(reader.varint()?)).map_err(|_| wrong("a Bloom filter has a negative length"))?;
+        Ok(true)
+    })?;
+    let header = bytes.len().saturating_sub(reader.bytes.len()) as u64;
+    Ok(header.saturating_add(bits))
+}
+
 /// The elements of a schema are its tree in depth-first order, each with the number of its children.
 fn schema(reader: &mut Reader<'_>) -> Result<()> {
     let (count, kind) = reader.list()?;

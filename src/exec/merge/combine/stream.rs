@@ -120,7 +120,8 @@ fn rows_of_files(
             let path = unit.file.path.clone();
             let open = async {
                 let mapping = Arc::new(context.mapping_to(&unit, &fields, &[])?);
-                raw_read::open_mapped(&context, &unit, mapping, Some(rows), batch_rows, io).await
+                let rows = raw_read::Rows { selection: Some(rows), ..Default::default() };
+                raw_read::open_mapped(&context, &unit, mapping, rows, batch_rows, io).await
             };
             let batches = open.await.map_err(|e| e.in_file(&path))?;
             Ok::<_, Error>(batches.map_err(move |e| e.in_file(&path)))

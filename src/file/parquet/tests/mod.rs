@@ -1,5 +1,6 @@
 //! Whole reads: files made by the Parquet library's writers, read through [`open`](super::open).
 
+mod narrow;
 mod nested;
 mod robust;
 mod rows;
@@ -48,6 +49,7 @@ async fn request(bytes: Vec<u8>, fields: Vec<DataField>) -> ReadRequest {
         orc_legacy_ltz: false,
         selection: None,
         footers: None,
+        narrowing: Default::default(),
     }
 }
 

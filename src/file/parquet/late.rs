@@ -1,0 +1,95 @@
+//! Late materialisation: rows that a filter does not want are not decoded in the other columns.
+//!
+//! In: the row filters of a request. Out: predicates for the Parquet library's decoder. It decodes a filter's columns,
+//! which are brought to the canonical types as those of the rows that are handed out, asks the filter, and goes on with
+//! the rows that it wants.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::error::ArrowError;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowPredicate, RowFilter as DecoderFilter};
+use parquet::schema::types::SchemaDescriptor;
+
+use super::footer::Footer;
+use super::schema::{self, Projection};
+use crate::error::{Error, Result};
+use crate::file::filtered::matches;
+use crate::file::{PruneMetrics, RowFilter};
+
+/// The filters of one file.
+pub(super) struct LateFilters {
+    filters: Vec<LateFilter>,
+    metrics: PruneMetrics,
+    failed: Arc<Mutex<Option<Error>>>,
+}
+
+/// A filter, and what of the file it looks at.
+struct LateFilter {
+    filter: Arc<dyn RowFilter>,
+    projection: Arc<Projection>,
+}
+
+impl LateFilters {
+    /// The filters of a file; `None` where no row of it can be wanted.
+    pub fn new(footer: &Footer, filters: &[Arc<dyn RowFilter>], metrics: &PruneMetrics) -> Result<Option<Self>> {
+        let mut late = vec![];
+        for filter in filters {
+            let projection = schema::project(footer, filter.fields())?;
+            if !projection.leaves.is_empty() {
+                late.push(LateFilter { filter: Arc::clone(filter), projection: Arc::new(projection) });
+            } else if !filter.matches(&projection.unread(1)?)?.value(0) {
+                // Without a column in the file, all rows are alike.
+                return Ok(None);
+            }
+        }
+        Ok(Some(Self { filters: late, metrics: metrics.clone(), failed: Arc::default() }))
+    }
+
+    /// The leaves that filters read.
+    pub fn leaves(&self) -> impl Iterator<Item = usize> + '_ {
+        self.filters.iter().flat_map(|filter| filter.projection.leaves.iter().copied())
+    }
+
+    /// The filters for a decoder; `None` where there are none.
+    pub fn for_decoder(&self, schema: &SchemaDescriptor) -> Option<DecoderFilter> {
+        let predicate = |late: &LateFilter| {
+            let mask = ProjectionMask::leaves(schema, late.projection.leaves.iter().copied());
+            let (filter, projection) = (Arc::clone(&late.filter), Arc::clone(&late.projection));
+            let (metrics, failed) = (self.metrics.clone(), Arc::clone(&self.failed));
+            Box::new(LatePredicate { mask, filter, projection, metrics, failed }) as Box<dyn ArrowPredicate>
+        };
+        (!self.filters.is_empty()).then(|| DecoderFilter::new(self.filters.iter().map(predicate).collect()))
+    }
+
+    /// Why a filter failed, if one did; the decoder tells it as an error of its own.
+    pub fn take_failure(&self) -> Option<Error> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// A filter as the decoder knows it.
+struct LatePredicate {
+    mask: ProjectionMask,
+    filter: Arc<dyn RowFilter>,
+    projection: Arc<Projection>,
+    metrics: PruneMetrics,
+    failed: Arc<Mutex<Option<Error>>>,
+}
+
+impl ArrowPredicate for LatePredicate {
+    fn projection(&self) -> &ProjectionMask {
+        &self.mask
+    }
+
+    fn evaluate(&mut self, decoded: RecordBatch) -> Result<BooleanArray, ArrowError> {
+        let batch = self.projection.apply(&decoded);
+        let matches = batch.and_then(|batch| matches(self.filter.as_ref(), &batch, &self.metrics));
+        matches.map_err(|e| {
+            let text = e.to_string();
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+            ArrowError::ComputeError(text)
+        })
+    }
+}

@@ -1,0 +1,213 @@
+//! Filters that the scan takes over: the rows never change, whichever switches are on, and what is not needed is not read.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::util::pretty::pretty_format_batches;
+use datafusion::common::ScalarValue;
+use datafusion::error::Result;
+use datafusion::physical_plan::metrics::MetricValue;
+use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
+use datafusion::prelude::{Expr, SessionContext, col, ident, lit};
+
+use crate::support::expected::{Version, answers, tables};
+use crate::support::session::session;
+
+/// A session with settings of `datafusion.execution.*`, given as `key=value`.
+async fn session_with(settings: &[&str]) -> Result<SessionContext> {
+    let context = session()?;
+    for setting in settings {
+        context.sql(&format!("SET datafusion.execution.{setting}")).await?.collect().await?;
+    }
+    Ok(context)
+}
+
+const PUSHDOWN: &str = "parquet.pushdown_filters = true";
+
+/// A condition on each column, of one kind after the other, with values of the table.
+fn conditions(rows: &RecordBatch) -> Result<Vec<Expr>> {
+    let mut conditions = vec![];
+    for (at, (column, field)) in rows.columns().iter().zip(rows.schema().fields()).enumerate() {
+        let name = || ident(field.name());
+        if field.data_type().is_nested() || rows.num_rows() == 0 {
+            conditions.push(name().is_null());
+            continue;
+        }
+        let middle = lit(ScalarValue::try_from_array(column, rows.num_rows() / 2)?);
+        let last = lit(ScalarValue::try_from_array(column, rows.num_rows() - 1)?);
+        conditions.push(match at % 4 {
+            0 => name().eq(last),
+            1 => name().gt_eq(middle).and(name().not_eq(last)),
+            2 => name().lt(middle).or(name().is_null()),
+            _ => name().in_list(vec![middle, last], false),
+        });
+    }
+    Ok(conditions)
+}
+
+/// The rows of a frame, in an order that does not depend on how they were read.
+fn sorted(batches: &[RecordBatch]) -> Result<Vec<String>> {
+    if batches.iter().all(|batch| batch.num_rows() == 0) {
+        return Ok(vec![]);
+    }
+    let mut lines: Vec<String> = pretty_format_batches(batches)?.to_string().lines().map(str::to_owned).collect();
+    lines.retain(|line| line.starts_with('|'));
+    lines.sort_unstable();
+    Ok(lines)
+}
+
+async fn check(source: &str, plain: &SessionContext, others: &[SessionContext]) -> Result<Vec<String>> {
+    let frame = plain.sql(&format!("SELECT * FROM {source}")).await?;
+    let schema = Arc::new(frame.schema().as_arrow().clone());
+    let Ok(batches) = frame.collect().await else { return Ok(vec![]) };
+    let rows = concat_batches(&schema, &batches)?;
+    let mut wrong = vec![];
+    for condition in conditions(&rows)? {
+        let want = plain.read_batch(rows.clone())?.filter(condition.clone())?.collect().await?;
+        for (at, context) in others.iter().enumerate() {
+            let frame = context.sql(&format!("SELECT * FROM {source}")).await?.filter(condition.clone())?;
+            if sorted(&frame.collect().await?)? != sorted(&want)? {
+                wrong.push(format!("{source} WHERE {condition} in session {at}"));
+            }
+        }
+    }
+    Ok(wrong)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn filters_give_the_same_rows_wherever_they_are_applied() {
+    let plain = session_with(&["parquet.pruning = false"]).await.unwrap();
+    let others = [session().unwrap(), session_with(&[PUSHDOWN, "batch_size = 7"]).await.unwrap()];
+    let mut wrong = vec![];
+    for answer in tables().iter().flat_map(|(database, table)| answers(database, table)) {
+        if answer.version == Version::Latest {
+            wrong.extend(check(&answer.source(), &plain, &others).await.unwrap());
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+}
+
+/// A query that ran, with what its scan counted.
+struct Ran {
+    plan: Arc<dyn ExecutionPlan>,
+    rows: usize,
+}
+
+impl Ran {
+    async fn new(context: &SessionContext, sql: &str) -> Result<Self> {
+        let plan = context.sql(sql).await?.create_physical_plan().await?;
+        let batches = collect(Arc::clone(&plan), context.task_ctx()).await?;
+        Ok(Self { plan, rows: batches.iter().map(RecordBatch::num_rows).sum() })
+    }
+
+    fn text(&self) -> String {
+        displayable(self.plan.as_ref()).indent(false).to_string()
+    }
+
+    /// A counter of the scan; for those of pruning what was pruned and what was left.
+    fn counted(&self, name: &str) -> (usize, usize) {
+        let metrics = scan(&self.plan).unwrap().metrics().unwrap().aggregate_by_name();
+        match metrics.sum(|m| m.value().name() == name).unwrap() {
+            MetricValue::PruningMetrics { pruning_metrics, .. } => {
+                (pruning_metrics.pruned(), pruning_metrics.matched())
+            }
+            other => (other.as_usize(), 0),
+        }
+    }
+}
+
+fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    if plan.name() == "PaimonScanExec" {
+        return Some(Arc::clone(plan));
+    }
+    plan.children().into_iter().find_map(scan)
+}
+
+const MANY: &str = "paimon.append.many_batches_parquet";
+
+#[tokio::test]
+async fn row_groups_and_pages_that_a_filter_rules_out_are_not_read() {
+    let context = session().unwrap();
+    let ran = Ran::new(&context, &format!("SELECT * FROM {MANY} WHERE id = 2000")).await.unwrap();
+    assert!(ran.text().contains("FilterExec: id@0 = 2000"), "{}", ran.text());
+    assert!(ran.text().contains("predicate=id@0 = 2000"), "{}", ran.text());
+    assert_eq!(ran.counted("row_groups_pruned_statistics"), (2, 1));
+    let (pruned, left) = ran.counted("page_index_rows_pruned");
+    assert!(pruned > left && left > 0, "{pruned} {left}");
+    assert_eq!(ran.counted("output_rows").0, left);
+    let all = Ran::new(&context, &format!("SELECT * FROM {MANY}")).await.unwrap();
+    assert_eq!(all.counted("output_rows").0, 2500);
+}
+
+#[tokio::test]
+async fn a_filter_that_the_scan_applies_leaves_no_other_and_needs_no_column_in_the_output() {
+    let context = session_with(&[PUSHDOWN]).await.unwrap();
+    for table in ["many_batches_parquet", "many_batches_orc", "many_batches_avro"] {
+        let sql = format!("SELECT score FROM paimon.append.{table} WHERE id >= 1000 AND id % 10 = 1");
+        let ran = Ran::new(&context, &sql).await.unwrap();
+        let plain = Ran::new(&session().unwrap(), &sql).await.unwrap();
+        assert!(!ran.text().contains("FilterExec"), "{}", ran.text());
+        assert!(ran.text().contains("projection=[score]"), "{}", ran.text());
+        assert_eq!((ran.rows, ran.counted("output_rows").0), (plain.rows, plain.rows), "{table}");
+        let none =
+            Ran::new(&context, &format!("SELECT count(*) FROM paimon.append.{table} WHERE id % 2 = 2")).await.unwrap();
+        assert_eq!(none.counted("output_rows").0, 0);
+    }
+}
+
+#[tokio::test]
+async fn rows_of_several_versions_are_filtered_after_they_are_combined() {
+    let context = session_with(&[PUSHDOWN, "target_partitions = 1"]).await.unwrap();
+    for table in ["partial_update_parquet", "partial_update_orc", "partial_update_avro", "aggregation"] {
+        let table = format!("paimon.merge.{table}");
+        let all = Ran::new(&context, &format!("SELECT id FROM {table}")).await.unwrap();
+        let ran = Ran::new(&context, &format!("SELECT id FROM {table} WHERE id % 2 = 2 LIMIT 1")).await.unwrap();
+        assert!(ran.text().contains("FilterExec: ") && ran.text().contains("predicate="), "{}", ran.text());
+        // The keys that have several versions come out of the scan whatever they are.
+        let combined = ran.counted("output_rows").0;
+        assert!(ran.rows == 0 && combined > 0 && combined <= all.rows, "{table}: {combined} of {}", all.rows);
+    }
+}
+
+#[tokio::test]
+async fn a_limit_counts_the_rows_that_the_filter_leaves() {
+    for settings in [&[][..], &[PUSHDOWN], &[PUSHDOWN, "target_partitions = 1"]] {
+        let context = session_with(settings).await.unwrap();
+        for (table, limit, rows) in
+            [("many_batches_parquet", 3, 3), ("many_batches_parquet", 400, 100), ("many_batches_avro", 3, 3)]
+        {
+            let sql = format!("SELECT id FROM paimon.append.{table} WHERE id > 2399 LIMIT {limit}");
+            let ran = Ran::new(&context, &sql).await.unwrap();
+            let least = ran.rows.min(limit);
+            assert!(ran.rows == least && (ran.rows == rows || rows == 100), "{sql} {settings:?}: {}", ran.rows);
+        }
+        // A filter after the limit is no business of the scan.
+        let sql = format!("SELECT id FROM (SELECT id FROM {MANY} LIMIT 10) WHERE id < 0");
+        assert_eq!(Ran::new(&context, &sql).await.unwrap().rows, 0);
+        let sql = format!("SELECT count(*) FROM (SELECT id FROM {MANY} LIMIT 10)");
+        assert_eq!(Ran::new(&context, &sql).await.unwrap().rows, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_top_n_passes_over_what_it_cannot_need() {
+    for setting in ["parquet.pushdown_filters = false", PUSHDOWN] {
+        let context = session_with(&["target_partitions = 1", setting]).await.unwrap();
+        let ran = Ran::new(&context, &format!("SELECT id FROM {MANY} ORDER BY id LIMIT 2")).await.unwrap();
+        assert!(ran.text().contains("predicate=DynamicFilter"), "{}", ran.text());
+        assert_eq!((ran.rows, ran.counted("row_groups_pruned_dynamic_filter").0), (2, 2));
+    }
+}
+
+#[tokio::test]
+async fn a_join_opens_only_files_of_partitions_that_can_match() {
+    let context = session().unwrap();
+    let sql = "SELECT o.* FROM paimon.demo.orders o JOIN (VALUES ('FR')) v(c) ON o.country = v.c";
+    let ran = Ran::new(&context, sql).await.unwrap();
+    let (pruned, opened) = ran.counted("files_ranges_pruned_statistics");
+    assert!((pruned, opened) == (9, 3), "{pruned} {opened}");
+    assert_eq!(ran.counted("files_opened").0, 3);
+    let expected = context.sql("SELECT * FROM paimon.demo.orders").await.unwrap().filter(col("country").eq(lit("FR")));
+    assert_eq!(ran.rows, expected.unwrap().count().await.unwrap());
+}
