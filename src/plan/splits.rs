@@ -257,7 +257,6 @@ mod tests {
             deletions: &DeletionFiles::default(),
             ordered_by_key: true,
             key_types: &[DataType::parse("INT NOT NULL").unwrap()],
-            ordered_by_key: true,
             deletions_cover_versions: false,
             pruning: &FilePruning::new(&pruning, &schema, &schemas),
             merge_chooses,
