@@ -4,6 +4,7 @@
 //! immutable file of it whose ranges are read coalesced. Knows nothing of Paimon.
 
 mod location;
+mod recording;
 
 use std::fmt;
 use std::ops::Range;
@@ -20,6 +21,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use crate::error::{Error, ErrorKind, Result};
 
 pub use location::Location;
+pub use recording::{RecordingStore, Request};
 
 /// The object stores of a session.
 #[derive(Clone)]

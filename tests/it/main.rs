@@ -7,4 +7,5 @@ mod filters;
 mod golden;
 mod layout;
 mod options;
+mod requests;
 mod support;

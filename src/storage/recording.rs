@@ -1,0 +1,115 @@
+//! A store that writes down what is asked of it: [`RecordingStore`].
+//!
+//! In: another store. Out: the same answers, and a log of all reads in the order in which they began. For tests that say
+//! which requests a query makes, and for finding out why one is slow.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetRange, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+
+/// One read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Whether a file is there, and its size.
+    Head(Path),
+    /// A whole file, or one range of it.
+    Get(Path, Option<GetRange>),
+    /// Several ranges of a file, which the store may coalesce.
+    GetRanges(Path, Vec<Range<u64>>),
+    /// What a folder holds.
+    List(Option<Path>),
+}
+
+impl Request {
+    /// The file or folder that is asked for; empty for the root of the store.
+    pub fn path(&self) -> &str {
+        match self {
+            Request::Head(path) | Request::Get(path, _) | Request::GetRanges(path, _) => path.as_ref(),
+            Request::List(path) => path.as_ref().map(Path::as_ref).unwrap_or_default(),
+        }
+    }
+}
+
+/// Passes everything on to another store, and keeps a log of reads.
+#[derive(Debug)]
+pub struct RecordingStore {
+    inner: Arc<dyn ObjectStore>,
+    log: Mutex<Vec<Request>>,
+}
+
+impl fmt::Display for RecordingStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RecordingStore({})", self.inner)
+    }
+}
+
+impl RecordingStore {
+    /// Records what is asked of `inner`.
+    pub fn new(inner: Arc<dyn ObjectStore>) -> Self {
+        Self { inner, log: Mutex::default() }
+    }
+
+    /// The reads since the last call.
+    pub fn take(&self) -> Vec<Request> {
+        std::mem::take(&mut *self.log.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn record(&self, request: Request) {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+    }
+}
+
+#[async_trait]
+impl ObjectStore for RecordingStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        self.inner.put_opts(location, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, options).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.record(match options.head {
+            true => Request::Head(location.clone()),
+            false => Request::Get(location.clone(), options.range.clone()),
+        });
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.record(Request::GetRanges(location.clone(), ranges.to_vec()));
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.record(Request::List(prefix.cloned()));
+        self.inner.list(prefix)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.record(Request::List(prefix.cloned()));
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
