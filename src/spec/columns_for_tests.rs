@@ -100,7 +100,8 @@ impl DataFileMeta {
 pub(crate) fn batch_of_entries(entries: &[ManifestEntry]) -> RecordBatch {
     let files = || entries.iter().map(|e| &e.file);
     let long = |get: fn(&DataFileMeta) -> i64| longs(&files().map(get).collect::<Vec<_>>());
-    let optional = |get: fn(&DataFileMeta) -> Option<i64>| -> ArrayRef { Arc::new(files().map(get).collect::<Int64Array>()) };
+    let optional =
+        |get: fn(&DataFileMeta) -> Option<i64>| -> ArrayRef { Arc::new(files().map(get).collect::<Int64Array>()) };
     let binary = |get: fn(&DataFileMeta) -> &[u8]| bytes(&files().map(get).collect::<Vec<_>>());
     let list = |get: fn(&DataFileMeta) -> Option<&Vec<String>>| -> ArrayRef {
         let mut builder = ListBuilder::new(StringBuilder::new());

@@ -14,6 +14,7 @@ use datafusion::common::{Constraint, Constraints};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use futures::future::join;
 
 use super::filter::FilterTranslator;
 use super::session;
@@ -26,15 +27,15 @@ use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
 use crate::file::FooterCache;
 use crate::options::TableOptions;
 use crate::options::enums::{MergeEngine, SortOrder};
-use crate::plan::report::ScanReport;
+use crate::plan::report::{LiveEntriesFrom, ScanReport};
 use crate::plan::scan_plan::{PlannedBranch, ScanPlan, ScanRequest, plan_scan};
 use crate::plan::snapshot::SnapshotManager;
-use crate::plan::time_travel::{ReadVersion, resolve};
+use crate::plan::time_travel::{ReadVersion, resolve, resolve_schema};
 use crate::predicate::Predicate;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::layout::MAIN_BRANCH;
 use crate::spec::table_schema::TableSchema;
-use crate::storage::{Location, Storage};
+use crate::storage::{Listing, Location, Storage};
 
 /// A Paimon table in DataFusion.
 #[derive(Debug)]
@@ -62,28 +63,42 @@ impl PaimonTableProvider {
     ) -> Result<Self> {
         let branch = branch.or(options.get("branch").map(String::as_str)).unwrap_or(MAIN_BRANCH);
         let manager = SnapshotManager::new(storage.clone(), location.clone(), branch)?;
-        Self::resolve(location.name().to_owned(), Arc::new(manager), options, zone, Arc::default()).await
+        manager.check_branch().await?;
+        let latest = manager.latest_schema().await?;
+        Self::resolve(location.name().to_owned(), Arc::new(manager), &latest, options, zone, Arc::default()).await
+    }
+
+    /// Opens a branch of which is known that it exists and which files are in its folder of schemas.
+    pub(super) async fn open_listed(
+        manager: SnapshotManager,
+        schemas: &Listing,
+        options: BTreeMap<String, String>,
+        zone: Tz,
+    ) -> Result<Self> {
+        let latest = manager.latest_schema_of(schemas).await?;
+        let name = manager.table().name().to_owned();
+        Self::resolve(name, Arc::new(manager), &latest, options, zone, Arc::default()).await
     }
 
     /// The same table with further dynamic options.
     pub async fn with_options(&self, options: BTreeMap<String, String>, zone: Tz) -> Result<Self> {
         let mut all = self.dynamic_options.clone();
         all.extend(options);
-        Self::resolve(self.name.clone(), Arc::clone(&self.manager), all, zone, Arc::clone(&self.cache)).await
+        let (manager, cache) = (Arc::clone(&self.manager), Arc::clone(&self.cache));
+        let latest = manager.latest_schema().await?;
+        Self::resolve(self.name.clone(), manager, &latest, all, zone, cache).await
     }
 
     async fn resolve(
         name: String,
         manager: Arc<SnapshotManager>,
+        latest: &TableSchema,
         dynamic_options: BTreeMap<String, String>,
         zone: Tz,
         cache: Arc<PaimonCache>,
     ) -> Result<Self> {
-        manager.check_branch().await?;
-        let latest = manager.latest_schema().await?;
         let options = TableOptions::effective(&latest.options, &dynamic_options)?;
-        let version = resolve(&options, &manager, zone).await?;
-        let table_schema = Arc::clone(&version.schema);
+        let table_schema = resolve_schema(&options, &manager, latest, zone).await?;
         let schema = arrow_schema(&table_schema.fields);
         let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
         let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
@@ -109,12 +124,18 @@ impl PaimonTableProvider {
         predicate: &Predicate,
         limit: Option<usize>,
     ) -> Result<ScanPlan> {
-        let latest = self.manager.latest_schema().await?;
+        let manager = self.manager.at_this_moment();
+        let travels = self.dynamic_options.keys().any(|key| key.starts_with("scan.") || key.starts_with("incremental"));
+        let latest = match travels {
+            true => manager.latest_schema().await?,
+            // Most reads want the latest snapshot; whether this one does is known when the schema is.
+            false => join(manager.latest_schema(), manager.latest_snapshot()).await.0?,
+        };
         let options = TableOptions::effective(&latest.options, &self.dynamic_options)?;
-        let version = resolve(&options, &self.manager, zone).await?;
+        let version = resolve(&options, &manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
-        let (manager, version, options) = (&*self.manager, &version, &options);
+        let (manager, version, options) = (&manager, &version, &options);
         plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit }).await
     }
 
@@ -178,12 +199,17 @@ impl PaimonTableProvider {
     }
 }
 
-/// What `EXPLAIN` shows of pruning.
+/// What `EXPLAIN` shows of planning.
 fn shown(report: &ScanReport) -> Vec<String> {
-    match report.steps() {
-        steps if steps.is_empty() => vec![],
-        steps => vec![format!("pruning=[{}]", steps.join(", "))],
+    let mut shown = vec![];
+    if report.live_entries != LiveEntriesFrom::Nowhere {
+        shown.push(format!("entries_from={}", report.live_entries.as_str()));
     }
+    match report.steps() {
+        steps if steps.is_empty() => {}
+        steps => shown.push(format!("pruning=[{}]", steps.join(", "))),
+    }
+    shown
 }
 
 /// What reading needs to know of a branch.

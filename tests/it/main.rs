@@ -7,5 +7,6 @@ mod filters;
 mod golden;
 mod layout;
 mod options;
+mod planning;
 mod requests;
 mod support;

@@ -10,8 +10,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Pruning;
-use crate::plan::report::Kept;
 use crate::error::Result;
+use crate::plan::report::Kept;
 use crate::predicate::evaluate::as_seen;
 use crate::predicate::stats::RowStats;
 use crate::predicate::{ColumnRef, Predicate};

@@ -33,7 +33,11 @@ pub struct Selected {
 }
 
 /// Selects live entries. `shows` tells which entries a read sees at all, `None` where it sees all.
-pub fn select(live: &LiveEntries, pruning: &Pruning, shows: &dyn Fn(&PackedEntries, usize) -> bool) -> Result<Selected> {
+pub fn select(
+    live: &LiveEntries,
+    pruning: &Pruning,
+    shows: &dyn Fn(&PackedEntries, usize) -> bool,
+) -> Result<Selected> {
     let mut selected = Selected::default();
     let (mut partitions, mut buckets) = (Kept::default(), Kept::default());
     let mut entries = Kept { seen: live.len(), kept: 0 };

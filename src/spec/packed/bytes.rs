@@ -127,7 +127,12 @@ impl PackedBytes {
         }
     }
 
-    fn of_one_shape<'a>(rows: usize, value: impl Fn(usize) -> Option<&'a [u8]>, validity: Validity, shape: Shape) -> Self {
+    fn of_one_shape<'a>(
+        rows: usize,
+        value: impl Fn(usize) -> Option<&'a [u8]>,
+        validity: Validity,
+        shape: Shape,
+    ) -> Self {
         let mut data = Vec::with_capacity(rows.saturating_mul(shape.varying));
         for row in 0..rows {
             shape.append(value(row).unwrap_or(&shape.template), &mut data);
