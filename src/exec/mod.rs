@@ -6,6 +6,7 @@
 
 pub mod assign;
 pub mod context;
+mod dealt;
 pub mod evolution;
 pub mod filter;
 mod lost_folder;

@@ -102,14 +102,20 @@ impl PaimonTableProvider {
     }
 
     /// Plans a read of the snapshot that is the right one now.
-    async fn plan(&self, zone: Tz, predicate: &Predicate, limit: Option<usize>) -> Result<ScanPlan> {
+    async fn plan(
+        &self,
+        cache: &PaimonCache,
+        zone: Tz,
+        predicate: &Predicate,
+        limit: Option<usize>,
+    ) -> Result<ScanPlan> {
         let latest = self.manager.latest_schema().await?;
         let options = TableOptions::effective(&latest.options, &self.dynamic_options)?;
         let version = resolve(&options, &self.manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
         let (manager, version, options) = (&*self.manager, &version, &options);
-        plan_scan(ScanRequest { manager, version, options, zone, predicate, limit }).await
+        plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit }).await
     }
 
     /// What is done about a filter: partition columns are decided completely, others as far as metadata tells.
@@ -128,12 +134,17 @@ impl PaimonTableProvider {
         translated.is_some_and(|t| t.exact && t.predicate.column_ids().iter().all(|id| partition.contains(id)))
     }
 
+    /// The session's cache, or the table's own where it has none.
+    fn cache_of(&self, state: &dyn Session) -> Arc<PaimonCache> {
+        state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache))
+    }
+
     fn spec(&self, plan: &ScanPlan, state: &dyn Session, zone: Tz) -> Result<ScanSpec> {
         let own = plan.branches.first().ok_or_else(|| Error::internal("a plan without a branch"))?;
         let source = |b: &PlannedBranch| Ok((b.name.clone(), source_schemas(plan, b)?));
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
-            cache: state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache)),
+            cache: self.cache_of(state),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
             partition_default_name: own.options.partition_default_name.clone(),
@@ -155,10 +166,12 @@ impl PaimonTableProvider {
         let predicate = FilterTranslator::new(&self.table_schema.fields).all(filters);
         // A limit is of rows that pass all filters; those that are not decided here may take rows away.
         let limit = limit.filter(|_| filters.iter().all(|f| self.decides(f)));
-        let plan = self.plan(zone, &predicate, limit).await?;
+        let cache = self.cache_of(state);
+        let plan = self.plan(&cache, zone, &predicate, limit).await?;
         let spec = Arc::new(self.spec(&plan, state, zone)?);
         let pruning = shown(&plan.report);
-        let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning };
+        let counters = plan.report.metrics();
+        let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning, counters };
         let projection = projection.cloned().unwrap_or_else(|| (0..self.table_schema.fields.len()).collect());
         let partitions = state.config_options().execution.target_partitions;
         PaimonScanExec::new(label, spec, plan.splits, projection, limit, partitions)
@@ -175,7 +188,7 @@ fn shown(report: &ScanReport) -> Vec<String> {
 
 /// What reading needs to know of a branch.
 fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchemas> {
-    let merges = plan.splits.iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
+    let merges = plan.splits.ready().iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
     let merge = if merges { Some(Arc::new(merge_spec(&branch.schema, &branch.options)?)) } else { None };
     Ok(SourceSchemas { fields: branch.schema.fields.clone(), by_id: branch.file_schemas.clone(), merge })
 }

@@ -10,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Pruning;
+use crate::plan::report::Kept;
 use crate::error::Result;
 use crate::predicate::evaluate::as_seen;
 use crate::predicate::stats::RowStats;
@@ -88,10 +89,20 @@ impl<'p> FilePruning<'p> {
         Ok(may_match(&verdict.residual, file, &stats))
     }
 
+    /// Whether the columns of files of a partition are asked about at all.
+    pub fn asks_values(&self, partition: &[u8]) -> Result<bool> {
+        Ok(!self.pruning.predicate.is_always() && !self.pruning.partition(partition)?.residual.is_always())
+    }
+
     /// Counts a file that statistics were asked about.
     pub fn count(&self, kept: bool) {
+        self.count_all(1, usize::from(kept));
+    }
+
+    /// Counts files that statistics were asked about.
+    pub fn count_all(&self, seen: usize, kept: usize) {
         if !self.pruning.is_idle() {
-            self.pruning.count(|report| report.files.count(kept));
+            self.pruning.count(|report| report.files.add(Kept { seen, kept }));
         }
     }
 }

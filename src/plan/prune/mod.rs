@@ -2,7 +2,7 @@
 //!
 //! In: the predicate of a scan and the schema of the branch that is planned. Out, one after another: which manifests are
 //! read, by bounds of their partitions and buckets; which of their entries are decoded, by partition and bucket
-//! ([`EntrySelection`]); which live files are kept, by statistics ([`files`]). ADD and DELETE entries are selected alike,
+//! ([`select`]); which live files are kept, by statistics ([`files`]). ADD and DELETE entries are selected alike,
 //! by what both have, so that a DELETE always meets its ADD; statistics are asked of live files only.
 //!
 //! Partition columns are decided for each distinct partition once: what the predicate says there of the other columns is
@@ -32,7 +32,7 @@ use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::simple_stats::ColumnStats;
 use crate::spec::table_schema::TableSchema;
 
-pub use selection::{EntrySelection, SeenEntries};
+pub use selection::{Selected, SelectedBucket, select};
 
 /// Of more schemas than this it is not looked up how they deal rows to buckets, only to skip a manifest.
 const MAX_SCHEMAS: i64 = 16;
@@ -126,10 +126,14 @@ impl Pruning {
     }
 
     /// The manifests that must be read.
-    pub async fn manifests(&self, manager: &SnapshotManager, all: Vec<ManifestFileMeta>) -> Vec<ManifestFileMeta> {
+    pub async fn manifests<'m>(
+        &self,
+        manager: &SnapshotManager,
+        all: &'m [ManifestFileMeta],
+    ) -> Vec<&'m ManifestFileMeta> {
         let seen = all.len();
         let of_partitions = self.predicate.on_columns(&|c| self.partition_at(c.id).is_some());
-        let mut kept = all;
+        let mut kept: Vec<_> = all.iter().collect();
         if !self.is_idle() {
             kept.retain(|m| self.may_hold_partition(m, &of_partitions));
         }
@@ -251,9 +255,9 @@ fn schema_ids(manifest: &ManifestFileMeta) -> Option<std::ops::RangeInclusive<i6
 }
 
 /// The ids of all schemas of the manifests of which the number of buckets is known.
-fn schemas_of(manifests: &[ManifestFileMeta]) -> Option<std::ops::RangeInclusive<i64>> {
+fn schemas_of(manifests: &[&ManifestFileMeta]) -> Option<std::ops::RangeInclusive<i64>> {
     let told = manifests.iter().filter(|m| m.total_buckets.is_some());
-    told.filter_map(schema_ids).max_by_key(|ids| *ids.end())
+    told.filter_map(|m| schema_ids(m)).max_by_key(|ids| *ids.end())
 }
 
 fn bucket_function(of: BucketFunctionType) -> BucketFunction {
