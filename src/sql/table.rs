@@ -46,6 +46,8 @@ pub struct PaimonTableProvider {
     table_schema: Arc<TableSchema>,
     schema: SchemaRef,
     constraints: Constraints,
+    /// Whether only what compaction has merged completely is read.
+    read_optimized: bool,
     /// For sessions that have none of their own.
     cache: Arc<PaimonCache>,
 }
@@ -69,7 +71,16 @@ impl PaimonTableProvider {
     pub async fn with_options(&self, options: BTreeMap<String, String>, zone: Tz) -> Result<Self> {
         let mut all = self.dynamic_options.clone();
         all.extend(options);
-        Self::resolve(self.name.clone(), Arc::clone(&self.manager), all, zone, Arc::clone(&self.cache)).await
+        let (name, manager) = (self.name.clone(), Arc::clone(&self.manager));
+        let table = Self::resolve(name, manager, all, zone, Arc::clone(&self.cache)).await?;
+        Ok(Self { read_optimized: self.read_optimized, ..table })
+    }
+
+    /// Its system table `$ro`: of a primary-key table only the files that compaction has merged completely, so that
+    /// nothing is merged on read. Java: `ReadOptimizedTable`.
+    #[must_use]
+    pub fn into_read_optimized(self) -> Self {
+        Self { name: format!("{}$ro", self.name), read_optimized: true, ..self }
     }
 
     async fn resolve(
@@ -88,7 +99,8 @@ impl PaimonTableProvider {
         let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
         let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
         let constraints = Constraints::new_unverified(constraints);
-        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, cache })
+        let read_optimized = false;
+        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, read_optimized, cache })
     }
 
     /// The table's name.
@@ -114,8 +126,8 @@ impl PaimonTableProvider {
         let version = resolve(&options, &self.manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
-        let (manager, version, options) = (&*self.manager, &version, &options);
-        plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit }).await
+        let (manager, version, options, read_optimized) = (&*self.manager, &version, &options, self.read_optimized);
+        plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit, read_optimized }).await
     }
 
     /// What is done about a filter: partition columns are decided completely, others as far as metadata tells.
