@@ -7,6 +7,7 @@
 pub mod assign;
 pub mod context;
 pub mod evolution;
+pub mod file_index;
 pub mod filter;
 mod lost_folder;
 pub mod merge;
