@@ -23,6 +23,7 @@ use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
 use crate::options::TableOptions;
+use crate::predicate::Predicate;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
 use crate::spec::table_schema::TableSchema;
@@ -63,6 +64,8 @@ pub struct SourceSchemas {
     pub by_id: HashMap<i64, Arc<TableSchema>>,
     /// How versions of a key are merged, in a branch with a primary key.
     pub merge: Option<Arc<MergeSpec>>,
+    /// What file indexes are asked for, in the branch's field ids; `None` where they are not asked.
+    pub predicate: Option<Arc<Predicate>>,
 }
 
 /// How files become rows of the wanted columns; shared by all output partitions.
@@ -219,7 +222,8 @@ impl ScanContext {
         }
     }
 
-    fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {
+    /// The schemas of a branch.
+    pub fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {
         self.spec.sources.get(branch).ok_or_else(|| Error::internal("the schemas of a branch were not loaded"))
     }
 }

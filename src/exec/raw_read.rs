@@ -14,6 +14,7 @@ use futures::{StreamExt, stream};
 use super::assign::ScanUnit;
 use super::context::{ColumnSource, ScanContext, ScanSpec};
 use super::evolution::SchemaMapping;
+use super::file_index::{self, Indexed};
 use super::lost_folder::{self, PartitionNames};
 use super::unit_filter;
 use crate::error::{Error, ErrorKind, Result};
@@ -55,9 +56,17 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
         return Ok(stream::empty().boxed());
     };
     files.add_matched(1);
+    let indexed = file_index::ask(&context, unit, &io, &narrowing.metrics).await?;
+    if matches!(indexed, Indexed::Skip) {
+        return Ok(stream::empty().boxed());
+    }
     opened.add(1);
     // Which rows survive merging is found without any filter on them.
-    let selection = wanted_rows(&context, unit, &io).await?;
+    let selection = match (wanted_rows(&context, unit, &io).await?, indexed) {
+        (Some(rows), Indexed::Rows(indexed)) => Some(rows.and(&indexed)),
+        (None, Indexed::Rows(indexed)) => Some(indexed),
+        (rows, _) => rows,
+    };
     if selection.as_ref().is_some_and(|s| s.wanted_rows() == 0) {
         return Ok(stream::empty().boxed());
     }

@@ -93,6 +93,8 @@ pub struct PlannedBranch {
     pub schema: Arc<TableSchema>,
     /// Its options.
     pub options: TableOptions,
+    /// What its rows must satisfy, in columns of its schema.
+    pub predicate: Arc<Predicate>,
     /// The schemas of its files by their ids.
     pub file_schemas: HashMap<i64, Arc<TableSchema>>,
 }
@@ -200,7 +202,8 @@ async fn plan_branch(request: ScanRequest<'_>, name: Option<Arc<str>>) -> Result
         }
         (ScanKind::Incremental(_), _) => return Err(Error::unsupported("incremental reads (incremental-between)")),
     };
-    let branch = PlannedBranch { name, schema: Arc::clone(&version.schema), options: options.clone(), file_schemas };
+    let (schema, options) = (Arc::clone(&version.schema), options.clone());
+    let branch = PlannedBranch { name, schema, options, predicate: Arc::new(request.predicate.clone()), file_schemas };
     Ok(BranchPlan { splits, branch, partitions, report: planner.pruning.report() })
 }
 

@@ -202,7 +202,9 @@ fn shown(report: &ScanReport) -> Vec<String> {
 fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchemas> {
     let merges = plan.splits.ready().iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
     let merge = if merges { Some(Arc::new(merge_spec(&branch.schema, &branch.options)?)) } else { None };
-    Ok(SourceSchemas { fields: branch.schema.fields.clone(), by_id: branch.file_schemas.clone(), merge })
+    let indexed = branch.options.file_index_read_enabled && !branch.predicate.is_always();
+    let predicate = indexed.then(|| Arc::clone(&branch.predicate));
+    Ok(SourceSchemas { fields: branch.schema.fields.clone(), by_id: branch.file_schemas.clone(), merge, predicate })
 }
 
 /// How versions of a key are merged.
