@@ -26,11 +26,14 @@ pub enum CacheKind {
     LiveEntries,
     /// Which rows of the files of a section survive merging.
     MergedSection,
+    /// Which rows of a file its index leaves.
+    FileIndex,
 }
 
 impl CacheKind {
     /// All kinds.
-    pub const ALL: [CacheKind; 3] = [CacheKind::Manifest, CacheKind::LiveEntries, CacheKind::MergedSection];
+    pub const ALL: [CacheKind; 4] =
+        [CacheKind::Manifest, CacheKind::LiveEntries, CacheKind::MergedSection, CacheKind::FileIndex];
 
     /// What the kind is called in SQL.
     pub fn as_str(self) -> &'static str {
@@ -38,6 +41,7 @@ impl CacheKind {
             CacheKind::Manifest => "manifest",
             CacheKind::LiveEntries => "live_entries",
             CacheKind::MergedSection => "merged_section",
+            CacheKind::FileIndex => "file_index",
         }
     }
 }

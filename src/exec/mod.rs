@@ -8,6 +8,7 @@ pub mod assign;
 pub mod context;
 mod dealt;
 pub mod evolution;
+pub mod file_index;
 pub mod filter;
 mod lost_folder;
 pub mod merge;

@@ -62,6 +62,8 @@ pub struct ScanReport {
     pub entries: Kept,
     /// Live data files: those that statistics kept, of those that they were asked about.
     pub files: Kept,
+    /// Live data files: those that the file indexes in their manifests kept, of those that these were asked about.
+    pub index: Kept,
 }
 
 impl Kept {
@@ -94,6 +96,7 @@ impl ScanReport {
         self.buckets.add(other.buckets);
         self.entries.add(other.entries);
         self.files.add(other.files);
+        self.index.add(other.index);
     }
 
     /// How many manifests were read from storage: none where the live entries were kept.
@@ -149,6 +152,7 @@ impl ScanReport {
             ("buckets", self.buckets),
             ("entries", self.entries),
             ("files", self.files),
+            ("index", self.index),
         ];
         steps.iter().filter(|(_, kept)| kept.seen > 0).map(|(name, kept)| format!("{name}={kept}")).collect()
     }

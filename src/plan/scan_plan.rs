@@ -14,6 +14,7 @@
 //! Java: `AbstractFileStoreScan`, `SnapshotReaderImpl`, `FallbackReadFileStoreTable`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chrono_tz::Tz;
@@ -66,6 +67,8 @@ pub struct ScanRequest<'a> {
     /// How many rows are enough, of those that files hold; to be given only where the predicate leaves out no row of a
     /// file.
     pub limit: Option<usize>,
+    /// Whether of a primary-key table only the files of the top level are read: system table `$ro`.
+    pub read_optimized: bool,
 }
 
 /// What a scan reads.
@@ -90,6 +93,8 @@ pub struct PlannedBranch {
     pub schema: Arc<TableSchema>,
     /// Its options.
     pub options: TableOptions,
+    /// What its rows must satisfy, in columns of its schema.
+    pub predicate: Arc<Predicate>,
     /// The schemas of its files by their ids.
     pub file_schemas: HashMap<i64, Arc<TableSchema>>,
 }
@@ -197,7 +202,8 @@ async fn plan_branch(request: ScanRequest<'_>, name: Option<Arc<str>>) -> Result
         }
         (ScanKind::Incremental(_), _) => return Err(Error::unsupported("incremental reads (incremental-between)")),
     };
-    let branch = PlannedBranch { name, schema: Arc::clone(&version.schema), options: options.clone(), file_schemas };
+    let (schema, options) = (Arc::clone(&version.schema), options.clone());
+    let branch = PlannedBranch { name, schema, options, predicate: Arc::new(request.predicate.clone()), file_schemas };
     Ok(BranchPlan { splits, branch, partitions, report: planner.pruning.report() })
 }
 
@@ -214,13 +220,13 @@ struct BranchPlanner<'a> {
 impl BranchPlanner<'_> {
     /// The splits of a snapshot, the schemas of their files, and the partitions that the snapshot has.
     async fn of_snapshot(&self, snapshot: &Snapshot) -> Result<(Splits, Schemas, HashSet<Arc<[u8]>>)> {
-        let ScanRequest { manager, version, options, .. } = self.request;
+        let manager = self.request.manager;
         let reader = ManifestReader::new(manager.storage().clone(), manager.table().clone());
         let (live, index_files) =
             futures::try_join!(self.live_entries(&reader, snapshot), reader.index_files(snapshot))?;
         let unknown = self.pruning.unknown_schemas(live.schema_ids().iter().copied());
         self.pruning.learn_schemas(manager, &unknown).await;
-        let visible = Visible::new(&version.schema, options, version.file_creation_time_millis);
+        let visible = Visible::new(&self.request);
         let selected = select(&live, &self.pruning, &|entries, row| visible.shows(entries, row))?;
         check_formats(&live, &selected.buckets)?;
         let schemas = self.schemas(&live, &selected.buckets).await?;
@@ -354,23 +360,38 @@ fn limit_rows(live: &LiveEntries, buckets: &mut Vec<SelectedBucket>, limit: usiz
 
 /// Which live files a batch read shows.
 struct Visible {
-    min_level: i32,
+    levels: RangeInclusive<i32>,
     min_creation_time_millis: Option<i64>,
 }
 
 impl Visible {
-    /// Level 0 waits for compaction where deletion vectors or the first row of a key are only known after it.
-    fn new(schema: &TableSchema, options: &TableOptions, min_creation_time_millis: Option<i64>) -> Self {
-        let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
-        let hidden = !schema.primary_keys.is_empty() && (vectors || options.merge_engine == MergeEngine::FirstRow);
-        Self { min_level: i32::from(hidden), min_creation_time_millis }
+    fn new(request: &ScanRequest<'_>) -> Self {
+        let ScanRequest { version, options, read_optimized, .. } = request;
+        let levels = match version.schema.primary_keys.is_empty() {
+            true => i32::MIN..=i32::MAX,
+            false => levels(options, *read_optimized),
+        };
+        Self { levels, min_creation_time_millis: version.file_creation_time_millis }
     }
 
     fn shows(&self, entries: &PackedEntries, row: usize) -> bool {
         let since = self.min_creation_time_millis;
         entries.bucket(row) != POSTPONE_BUCKET
-            && entries.level(row) >= self.min_level
+            && self.levels.contains(&entries.level(row))
             && since.is_none_or(|since| entries.creation_time_millis(row).is_some_and(|at| at >= since))
+    }
+}
+
+/// The levels of a primary-key table that are read. Level 0 waits for compaction where deletion vectors or the first row
+/// of a key are only known after it; what is read then needs no merging, which is all that `$ro` asks for.
+fn levels(options: &TableOptions, read_optimized: bool) -> RangeInclusive<i32> {
+    let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
+    if vectors || options.merge_engine == MergeEngine::FirstRow {
+        return 1..=i32::MAX;
+    }
+    match read_optimized {
+        true => options.top_level()..=options.top_level(),
+        false => i32::MIN..=i32::MAX,
     }
 }
 

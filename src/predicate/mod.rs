@@ -10,6 +10,7 @@
 
 pub mod bucket;
 pub mod evaluate;
+pub mod file_index;
 pub mod simplify;
 pub mod stats;
 

@@ -47,6 +47,8 @@ pub struct PaimonTableProvider {
     table_schema: Arc<TableSchema>,
     schema: SchemaRef,
     constraints: Constraints,
+    /// Whether only what compaction has merged completely is read.
+    read_optimized: bool,
     /// For sessions that have none of their own.
     cache: Arc<PaimonCache>,
 }
@@ -86,7 +88,15 @@ impl PaimonTableProvider {
         all.extend(options);
         let (manager, cache) = (Arc::clone(&self.manager), Arc::clone(&self.cache));
         let latest = manager.latest_schema().await?;
-        Self::resolve(self.name.clone(), manager, &latest, all, zone, cache).await
+        let table = Self::resolve(self.name.clone(), manager, &latest, all, zone, cache).await?;
+        Ok(Self { read_optimized: self.read_optimized, ..table })
+    }
+
+    /// Its system table `$ro`: of a primary-key table only the files that compaction has merged completely, so that
+    /// nothing is merged on read. Java: `ReadOptimizedTable`.
+    #[must_use]
+    pub fn into_read_optimized(self) -> Self {
+        Self { name: format!("{}$ro", self.name), read_optimized: true, ..self }
     }
 
     async fn resolve(
@@ -103,7 +113,8 @@ impl PaimonTableProvider {
         let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
         let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
         let constraints = Constraints::new_unverified(constraints);
-        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, cache })
+        let read_optimized = false;
+        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, read_optimized, cache })
     }
 
     /// The table's name.
@@ -135,8 +146,8 @@ impl PaimonTableProvider {
         let version = resolve(&options, &manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
-        let (manager, version, options) = (&manager, &version, &options);
-        plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit }).await
+        let (manager, version, options, read_optimized) = (&manager, &version, &options, self.read_optimized);
+        plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit, read_optimized }).await
     }
 
     /// What is done about a filter: partition columns are decided completely, others as far as metadata tells.
@@ -216,7 +227,9 @@ fn shown(report: &ScanReport) -> Vec<String> {
 fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchemas> {
     let merges = plan.splits.ready().iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
     let merge = if merges { Some(Arc::new(merge_spec(&branch.schema, &branch.options)?)) } else { None };
-    Ok(SourceSchemas { fields: branch.schema.fields.clone(), by_id: branch.file_schemas.clone(), merge })
+    let indexed = branch.options.file_index_read_enabled && !branch.predicate.is_always();
+    let predicate = indexed.then(|| Arc::clone(&branch.predicate));
+    Ok(SourceSchemas { fields: branch.schema.fields.clone(), by_id: branch.file_schemas.clone(), merge, predicate })
 }
 
 /// How versions of a key are merged.

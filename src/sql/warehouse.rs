@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 use datafusion::catalog::TableProvider;
 use futures::{StreamExt, TryStreamExt};
 
-use super::name::{ObjectName, SYSTEM_TABLES, is_folder_name, readings};
+use super::name::{ObjectName, READ_OPTIMIZED, SYSTEM_TABLES, is_folder_name, readings};
 use super::table::PaimonTableProvider;
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::snapshot::{KnownMetadata, MAIN_BRANCH, SnapshotManager};
@@ -81,21 +81,25 @@ impl Warehouse {
         zone: Tz,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
         let Some(Found { table, name: found, schemas }) = self.find(database, name).await? else { return Ok(None) };
-        if let Some(system) = found.system {
-            return Err(Error::unsupported(format!("the system table ${system}")));
-        }
+        let read_optimized = match found.system.as_deref() {
+            None => false,
+            Some(READ_OPTIMIZED) => true,
+            Some(system) => return Err(Error::unsupported(format!("the system table ${system}"))),
+        };
         if let Some(version) = found.version {
             options.entry("scan.version".to_owned()).or_insert(version);
         }
-        let branch = found.branch.as_deref();
-        if branch.is_none() && options.contains_key("branch") {
-            let table = PaimonTableProvider::open(&self.storage, &table, None, options, zone).await?;
-            return Ok(Some(Arc::new(table)));
-        }
-        let manager = SnapshotManager::new(self.storage.clone(), table, branch.unwrap_or(MAIN_BRANCH))?;
-        let manager = manager.with_known(Arc::clone(&self.known));
-        let table = PaimonTableProvider::open_listed(manager, &schemas, options, zone).await?;
-        Ok(Some(Arc::new(table)))
+        let table = match found.branch.as_deref() {
+            None if options.contains_key("branch") => {
+                PaimonTableProvider::open(&self.storage, &table, None, options, zone).await?
+            }
+            branch => {
+                let manager = SnapshotManager::new(self.storage.clone(), table, branch.unwrap_or(MAIN_BRANCH))?;
+                let manager = manager.with_known(Arc::clone(&self.known));
+                PaimonTableProvider::open_listed(manager, &schemas, options, zone).await?
+            }
+        };
+        Ok(Some(Arc::new(if read_optimized { table.into_read_optimized() } else { table })))
     }
 
     /// The first reading of a name that something answers to. An error where only the branch is missing.

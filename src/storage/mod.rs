@@ -16,7 +16,7 @@ use bytes::Bytes;
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -222,6 +222,16 @@ impl InputFile {
     pub async fn read(&self) -> Result<Bytes> {
         let since = Instant::now();
         let read = async { self.store.get(&self.path).await?.bytes().await };
+        let bytes = read.await.map_err(|e| Error::from(e).in_file(&self.path))?;
+        self.count(since, bytes.len() as u64);
+        Ok(bytes)
+    }
+
+    /// The first bytes of it: as many as asked for, or all where it is shorter.
+    pub async fn read_start(&self, bytes: u64) -> Result<Bytes> {
+        let since = Instant::now();
+        let options = GetOptions { range: Some((0..bytes).into()), ..GetOptions::default() };
+        let read = async { self.store.get_opts(&self.path, options).await?.bytes().await };
         let bytes = read.await.map_err(|e| Error::from(e).in_file(&self.path))?;
         self.count(since, bytes.len() as u64);
         Ok(bytes)

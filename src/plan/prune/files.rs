@@ -9,10 +9,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::Pruning;
 use crate::error::Result;
 use crate::plan::report::Kept;
 use crate::predicate::evaluate::as_seen;
+use crate::predicate::file_index::{FileIndexResult, FileIndexes, IndexedColumn, is_comparable};
 use crate::predicate::stats::RowStats;
 use crate::predicate::{ColumnRef, Predicate};
 use crate::spec::binary_row::BinaryRow;
@@ -86,7 +89,24 @@ impl<'p> FilePruning<'p> {
             let at = value_stats_position(file, &schema.fields, &field.name)?;
             decoded(&file.value_stats, at, arity, field, column, file)
         };
-        Ok(may_match(&verdict.residual, file, &stats))
+        Ok(may_match(&verdict.residual, file, &stats) && self.keeps_by_index(&verdict.residual, file, schema))
+    }
+
+    /// Whether the index in a file's manifest entry lets it hold rows that are taken. One that cannot be read leaves
+    /// nothing out.
+    fn keeps_by_index(&self, predicate: &Predicate, file: &DataFileMeta, schema: &TableSchema) -> bool {
+        let Some(index) = file.embedded_index.as_ref().filter(|_| self.pruning.file_index) else { return true };
+        let column = |column: &ColumnRef| {
+            let field = schema.fields.iter().find(|f| f.id == column.id)?;
+            let comparable = is_comparable(&field.data_type, &column.data_type, &file.file_name);
+            comparable.then(|| IndexedColumn { name: field.name.clone(), data_type: field.data_type.clone() })
+        };
+        let index = Bytes::copy_from_slice(index);
+        let said = FileIndexes::from_container(file.row_count, &index, predicate, &column)
+            .and_then(|indexes| indexes.evaluate(predicate, &column));
+        let kept = !matches!(said, Ok(FileIndexResult::Skip));
+        self.pruning.count(|report| report.index.count(kept));
+        kept
     }
 
     /// Whether the columns of files of a partition are asked about at all.

@@ -48,6 +48,8 @@ pub struct Pruning {
     only_bucket: Option<i32>,
     /// Whether buckets are told before entries are decoded.
     early_buckets: bool,
+    /// Whether file indexes are asked.
+    file_index: bool,
     schema_id: i64,
     /// Whether files of a schema lie in the buckets that this one says.
     bucketed_alike: Mutex<HashMap<i64, bool>>,
@@ -95,6 +97,7 @@ impl Pruning {
             bucket_key: BucketKey::new(schema, function).filter(|_| fixed_buckets && !predicate.is_always()),
             only_bucket: options.scan_bucket,
             early_buckets: true,
+            file_index: options.file_index_read_enabled,
             schema_id: schema.id,
             bucketed_alike: Mutex::default(),
             partitions: Mutex::default(),
