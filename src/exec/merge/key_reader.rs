@@ -54,6 +54,11 @@ fn kind_field() -> DataField {
     DataField::new(VALUE_KIND_ID, "_VALUE_KIND", TypeKind::TinyInt.not_null())
 }
 
+/// The columns that hold a file's sequence numbers and row kinds, besides the table's own.
+pub fn system_fields() -> [DataField; 2] {
+    [sequence_field(), kind_field()]
+}
+
 /// What is known of the rows of a file without reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {
