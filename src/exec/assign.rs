@@ -137,11 +137,6 @@ impl ScanTasks {
         }
     }
 
-    /// How many rows all tasks together give.
-    pub fn rows(&self) -> Precision<usize> {
-        self.files.iter().map(ScanUnit::rows).reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
-    }
-
     /// Deals the tasks out to at most `partitions` output partitions, at least one; none is empty unless there are no
     /// tasks. Files and sections are dealt out each by themselves, so that all partitions have some of both.
     pub fn assign(&self, partitions: usize) -> Vec<Vec<ScanTask>> {

@@ -6,6 +6,7 @@
 
 pub mod assign;
 pub mod context;
+pub mod dynamic;
 pub mod evolution;
 pub mod file_index;
 pub mod filter;
@@ -15,6 +16,7 @@ pub mod metrics;
 pub mod raw_read;
 pub mod scan_exec;
 pub mod split_stream;
+pub mod statistics;
 pub mod unit_filter;
 
 pub use context::{ScanSpec, SourceSchemas};

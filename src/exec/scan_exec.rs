@@ -4,12 +4,12 @@
 //! partitioning is always unknown: DataFusion's hash partitioning is not Paimon's buckets.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use datafusion::common::Statistics;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
@@ -34,6 +34,7 @@ use super::context::{ScanContext, ScanSpec};
 use super::filter::ScanFilters;
 use super::metrics::ScanMetrics;
 use super::split_stream::SplitStream;
+use super::statistics::scan_statistics;
 use crate::error::{Error, Result};
 use crate::file::PruneSwitches;
 use crate::split::DataSplit;
@@ -61,6 +62,8 @@ pub struct PaimonScanExec {
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    /// Of all rows, without the limit; made when they are asked for.
+    statistics: Arc<OnceLock<Statistics>>,
 }
 
 impl PaimonScanExec {
@@ -77,8 +80,8 @@ impl PaimonScanExec {
         let partitions: Arc<[_]> = ScanTasks::new(&splits, context.spec()).assign(target_partitions).into();
         let properties = properties(&context, partitions.len());
         let (label, splits) = (Arc::new(label), splits.into());
-        let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics })
+        let (metrics, statistics) = (ExecutionPlanMetricsSet::new(), Arc::default());
+        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics, statistics })
     }
 
     /// The splits that are read.
@@ -103,24 +106,23 @@ impl PaimonScanExec {
         let context = ScanContext::new(Arc::clone(self.context.spec()), &projection)?;
         let context = Arc::new(context.with_filters(filters));
         let properties = properties(&context, self.partitions.len());
-        Ok(Self { projection, context, properties, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() })
+        let (metrics, statistics) = (ExecutionPlanMetricsSet::new(), Arc::default());
+        Ok(Self { projection, context, properties, metrics, statistics, ..self.clone() })
     }
 
-    /// How many rows an output partition gives (`None`: all of them); exact where every file is read whole.
-    fn rows(&self, partition: Option<usize>) -> Precision<usize> {
-        let rows = self.rows_read(partition);
-        // Rows that a filter spares the plan are no rows of this node, even where the plan filters them itself.
-        if self.filters().is_empty() { rows } else { rows.to_inexact() }
+    /// Statistics of all rows, without the limit.
+    fn all_statistics(&self) -> &Statistics {
+        let files = || ScanTasks::new(&self.splits, self.context.spec()).files;
+        self.statistics.get_or_init(|| scan_statistics(&self.context, &files()))
     }
 
-    fn rows_read(&self, partition: Option<usize>) -> Precision<usize> {
-        match (partition, self.fetch) {
-            (Some(at), _) => self.partitions.get(at).map_or(Precision::Absent, |tasks| self.rows_of(tasks)),
-            (None, None) => ScanTasks::new(&self.splits, self.context.spec()).rows(),
-            (None, Some(_)) => {
-                let rows = self.partitions.iter().map(|tasks| self.rows_of(tasks));
-                rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
-            }
+    /// How many rows all output partitions give with a limit for each of them.
+    fn rows_within_fetch(&self) -> Precision<usize> {
+        let rows = self.partitions.iter().map(|tasks| self.rows_of(tasks));
+        let rows = rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0));
+        match self.all_statistics().num_rows {
+            Precision::Exact(_) => rows,
+            _ => rows.to_inexact(),
         }
     }
 
@@ -250,13 +252,18 @@ impl ExecutionPlan for PaimonScanExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> DataFusionResult<Arc<Statistics>> {
-        let columns = self.context.schema().fields().len();
-        let bytes =
-            self.splits.iter().flat_map(DataSplit::all_files).map(|f| usize::try_from(f.meta.file_size).unwrap_or(0));
-        Ok(Arc::new(Statistics {
-            num_rows: self.rows(args.partition()),
-            total_byte_size: Precision::Inexact(bytes.sum()),
-            column_statistics: vec![ColumnStatistics::new_unknown(); columns],
+        let all = self.all_statistics();
+        Ok(Arc::new(match (args.partition(), self.fetch) {
+            (None, None) => all.clone(),
+            (None, Some(_)) => Statistics { num_rows: self.rows_within_fetch(), ..all.clone().to_inexact() },
+            (Some(at), _) => {
+                let rows = self.partitions.get(at).map_or(Precision::Absent, |tasks| self.rows_of(tasks));
+                let exact = matches!(all.num_rows, Precision::Exact(_));
+                Statistics {
+                    num_rows: if exact { rows } else { rows.to_inexact() },
+                    ..Statistics::new_unknown(self.context.schema())
+                }
+            }
         }))
     }
 

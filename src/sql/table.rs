@@ -33,6 +33,7 @@ use crate::plan::time_travel::{ReadVersion, resolve};
 use crate::predicate::Predicate;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::layout::MAIN_BRANCH;
+use crate::spec::statistics::Statistics;
 use crate::spec::table_schema::TableSchema;
 use crate::storage::{Location, Storage};
 
@@ -101,15 +102,29 @@ impl PaimonTableProvider {
         &self.table_schema
     }
 
-    /// Plans a read of the snapshot that is the right one now.
-    async fn plan(&self, zone: Tz, predicate: &Predicate, limit: Option<usize>) -> Result<ScanPlan> {
+    /// Plans a read of the snapshot that is the right one now; what an ANALYZE found comes with it.
+    async fn plan(
+        &self,
+        zone: Tz,
+        predicate: &Predicate,
+        limit: Option<usize>,
+    ) -> Result<(ScanPlan, Option<Statistics>)> {
         let latest = self.manager.latest_schema().await?;
         let options = TableOptions::effective(&latest.options, &self.dynamic_options)?;
         let version = resolve(&options, &self.manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
         let (manager, version, options) = (&*self.manager, &version, &options);
-        plan_scan(ScanRequest { manager, version, options, zone, predicate, limit }).await
+        let plan = plan_scan(ScanRequest { manager, version, options, zone, predicate, limit });
+        let analyzed = async {
+            match &version.snapshot {
+                Some(snapshot) => manager.statistics(snapshot).await.ok().flatten(),
+                None => None,
+            }
+        };
+        // The optimizer does without statistics that cannot be read.
+        let (plan, analyzed) = futures::join!(plan, analyzed);
+        Ok((plan?, analyzed))
     }
 
     /// What is done about a filter: partition columns are decided completely, others as far as metadata tells.
@@ -141,6 +156,7 @@ impl PaimonTableProvider {
             sources: plan.branches.iter().map(source).collect::<Result<HashMap<_, _>>>()?,
             zone,
             orc_legacy_ltz: own.options.orc_timestamp_ltz_legacy_type,
+            analyzed: None,
         })
     }
 
@@ -155,8 +171,9 @@ impl PaimonTableProvider {
         let predicate = FilterTranslator::new(&self.table_schema.fields).all(filters);
         // A limit is of rows that pass all filters; those that are not decided here may take rows away.
         let limit = limit.filter(|_| filters.iter().all(|f| self.decides(f)));
-        let plan = self.plan(zone, &predicate, limit).await?;
-        let spec = Arc::new(self.spec(&plan, state, zone)?);
+        let (plan, analyzed) = self.plan(zone, &predicate, limit).await?;
+        let spec = ScanSpec { analyzed: analyzed.map(Arc::new), ..self.spec(&plan, state, zone)? };
+        let spec = Arc::new(spec);
         let pruning = shown(&plan.report);
         let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning };
         let projection = projection.cloned().unwrap_or_else(|| (0..self.table_schema.fields.len()).collect());
@@ -177,9 +194,13 @@ fn shown(report: &ScanReport) -> Vec<String> {
 fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchemas> {
     let merges = plan.splits.iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
     let merge = if merges { Some(Arc::new(merge_spec(&branch.schema, &branch.options)?)) } else { None };
-    let indexed = branch.options.file_index_read_enabled && !branch.predicate.is_always();
-    let predicate = indexed.then(|| Arc::clone(&branch.predicate));
-    Ok(SourceSchemas { fields: branch.schema.fields.clone(), by_id: branch.file_schemas.clone(), merge, predicate })
+    Ok(SourceSchemas {
+        fields: branch.schema.fields.clone(),
+        by_id: branch.file_schemas.clone(),
+        merge,
+        predicate: (!branch.predicate.is_always()).then(|| Arc::clone(&branch.predicate)),
+        asks_indexes: branch.options.file_index_read_enabled,
+    })
 }
 
 /// How versions of a key are merged.

@@ -5,7 +5,10 @@
 mod damage;
 mod filters;
 mod golden;
+mod indexes;
 mod layout;
 mod options;
 mod requests;
+mod statistics;
 mod support;
+mod switches;

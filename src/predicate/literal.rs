@@ -17,7 +17,7 @@ use crate::spec::datum::Datum;
 
 /// Where a literal stands among the values of a column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Place {
+pub enum Place {
     /// It is one of them.
     At(Datum),
     /// It is less than this one, and greater than all that are less than this one.
@@ -30,16 +30,23 @@ pub(super) enum Place {
 
 /// The comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub enum Comparison {
+    /// `=`
     Equal,
+    /// `<>`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
 }
 
 impl Comparison {
+    /// The comparison that an operator is.
     pub fn of(op: Operator) -> Option<Self> {
         Some(match op {
             Operator::Eq => Comparison::Equal,
@@ -50,6 +57,17 @@ impl Comparison {
             Operator::GtEq => Comparison::GreaterOrEqual,
             _ => return None,
         })
+    }
+
+    /// The same with the sides exchanged.
+    pub fn mirrored(self) -> Self {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            same => same,
+        }
     }
 
     /// What is TRUE where this is FALSE.
@@ -66,7 +84,7 @@ impl Comparison {
 }
 
 /// The test that compares a column with a literal at that place; `None` takes no row.
-pub(super) fn compare(comparison: Comparison, place: Place) -> Option<Test> {
+pub fn compare(comparison: Comparison, place: Place) -> Option<Test> {
     use Comparison::*;
     let value = match place {
         Place::At(value) => return Some(compare_at(comparison, value)),
@@ -106,7 +124,7 @@ fn compare_at(comparison: Comparison, value: Datum) -> Test {
 }
 
 /// Both zeros if it is one of them, else nothing.
-pub(super) fn both_zeros(value: &Datum) -> Vec<Datum> {
+pub fn both_zeros(value: &Datum) -> Vec<Datum> {
     match value {
         Datum::Float(v) if *v == 0.0 => vec![Datum::Float(-0.0), Datum::Float(0.0)],
         Datum::Double(v) if *v == 0.0 => vec![Datum::Double(-0.0), Datum::Double(0.0)],
@@ -115,7 +133,7 @@ pub(super) fn both_zeros(value: &Datum) -> Vec<Datum> {
 }
 
 /// The place of a literal that is not NULL; `None` where it cannot be told.
-pub(super) fn place(literal: &ScalarValue, data_type: &DataType) -> Option<Place> {
+pub fn place(literal: &ScalarValue, data_type: &DataType) -> Option<Place> {
     if let ScalarValue::Dictionary(_, value) = literal {
         return place(value, data_type);
     }
