@@ -91,6 +91,11 @@ impl RowSelection {
         Self { wanted: bits.finish() }
     }
 
+    /// The stretches of wanted rows, ascending.
+    pub fn ranges(&self) -> Vec<Range<usize>> {
+        self.wanted.set_slices().map(|(start, end)| start..end).collect()
+    }
+
     /// The positions of the wanted rows, ascending.
     pub fn positions(&self) -> Vec<usize> {
         self.wanted.set_indices().collect()

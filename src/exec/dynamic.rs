@@ -10,17 +10,19 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{
-    BinaryExpr, CaseExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal,
+    BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal,
 };
 use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 
 use super::assign::ScanUnit;
-use super::context::ScanContext;
+use super::context::{ScanContext, SourceSchemas};
 use crate::error::Result;
-use crate::predicate::literal::{Comparison, Place, compare, place};
+use crate::predicate::literal::{Comparison, Place, compare, keeps_order, place};
 use crate::predicate::{ColumnRef, Predicate, Test, file_stats};
+use crate::spec::arrow_type::column_type;
 use crate::spec::data_type::DataField;
+use crate::spec::table_schema::TableSchema;
 
 /// What the filters that may change say now, in the field ids of the unit's branch; `None` where that is nothing.
 pub fn predicate(context: &ScanContext, unit: &ScanUnit) -> Result<Option<Predicate>> {
@@ -49,8 +51,17 @@ pub fn predicate(context: &ScanContext, unit: &ScanUnit) -> Result<Option<Predic
 pub fn may_match(context: &ScanContext, unit: &ScanUnit) -> Result<bool> {
     let Some(predicate) = predicate(context, unit)? else { return Ok(true) };
     let file = unit.file.meta.as_ref();
-    let schema = context.source(&unit.branch)?.by_id.get(&file.schema_id);
-    Ok(schema.is_none_or(|schema| file_stats::may_match_by_value(&predicate, file, schema)))
+    let source = context.source(&unit.branch)?;
+    let Some(schema) = source.by_id.get(&file.schema_id) else { return Ok(true) };
+    Ok(may_be_in_bucket(&predicate, unit, source, schema) && file_stats::may_match_by_value(&predicate, file, schema))
+}
+
+/// Whether wanted rows may be in a unit's bucket, of which a file of the schema has rows.
+fn may_be_in_bucket(predicate: &Predicate, unit: &ScanUnit, source: &SourceSchemas, schema: &TableSchema) -> bool {
+    let (bucket, total) = unit.bucket;
+    let Some(key) = source.bucket_key.as_ref().filter(|_| bucket >= 0 && total > 0) else { return true };
+    let buckets = key.select(predicate).filter(|_| key.is_of(schema)).and_then(|set| set.buckets(total));
+    buckets.is_none_or(|buckets| buckets.contains(&bucket))
 }
 
 /// The rows for which an expression on the table's columns is TRUE; `None` where nothing can be said.
@@ -130,8 +141,14 @@ fn in_list(list: &InListExpr, fields: &[DataField]) -> Option<Predicate> {
     Some(Predicate::any_of(any))
 }
 
+/// A column, perhaps below a cast that keeps its values apart and in order.
 fn column(expr: &Arc<dyn PhysicalExpr>, fields: &[DataField]) -> Option<ColumnRef> {
-    let field = fields.get(expr.downcast_ref::<Column>()?.index())?;
+    let cast = expr.downcast_ref::<CastExpr>();
+    let inner = cast.map_or(expr, |cast| cast.expr());
+    let field = fields.get(inner.downcast_ref::<Column>()?.index())?;
+    if cast.is_some_and(|cast| !keeps_order(&column_type(&field.data_type), cast.cast_type())) {
+        return None;
+    }
     Some(ColumnRef { id: field.id, name: field.name.clone(), data_type: field.data_type.clone() })
 }
 
@@ -178,6 +195,8 @@ mod tests {
                 c0(Test::is_in(vec![int(1), int(2)])),
             ),
             (when(other(), col("c0").eq(lit(1))).otherwise(other()).unwrap(), None),
+            (cast(col("c0"), arrow::datatypes::DataType::Int64).gt(lit(7i64)), c0(Test::Greater(int(7)))),
+            (cast(col("c0"), arrow::datatypes::DataType::Int8).gt(lit(7i8)), None),
             (lit(true), Some(Predicate::always())),
             (lit(false), Some(Predicate::never())),
             (col("c0").eq(lit(ScalarValue::Int32(None))), Some(Predicate::never())),

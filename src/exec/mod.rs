@@ -6,6 +6,7 @@
 
 pub mod assign;
 pub mod context;
+mod dealt;
 pub mod dynamic;
 pub mod evolution;
 pub mod file_index;

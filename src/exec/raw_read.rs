@@ -118,25 +118,13 @@ pub async fn open_mapped(
     io: Arc<IoStats>,
 ) -> Result<BatchStream> {
     let spec = context.spec();
-    let meta = &unit.file.meta;
-    let size = u64::try_from(meta.file_size).map_err(|_| Error::corrupt(format!("has the size {}", meta.file_size)))?;
-    let file = spec.storage.file(&Location::parse(&unit.file.path)?, Some(size))?.with_stats(io);
-    let request = ReadRequest {
-        file,
-        format: FileFormat::of_file_name(&meta.file_name)?,
-        fields: mapping.read_fields().to_vec(),
-        range: unit.file.range.clone(),
-        selection: rows.selection,
-        batch_size,
-        orc_legacy_ltz: spec.orc_legacy_ltz,
-        footers: spec.footers.clone(),
-        narrowing: rows.narrowing,
-    };
+    let request = request(context, unit, &mapping, rows, batch_size, io)?;
     let batches = match file::open(request.clone()).await {
-        Err(e) if e.kind() == ErrorKind::NotFound && meta.external_path.is_none() => {
+        Err(e) if e.kind() == ErrorKind::NotFound && unit.file.meta.external_path.is_none() => {
             match elsewhere(spec, unit).await? {
                 Some(location) => {
-                    file::open(ReadRequest { file: spec.storage.file(&location, Some(size))?, ..request }).await?
+                    let size = u64::try_from(unit.file.meta.file_size).ok();
+                    file::open(ReadRequest { file: spec.storage.file(&location, size)?, ..request }).await?
                 }
                 None => return Err(e),
             }
@@ -144,6 +132,32 @@ pub async fn open_mapped(
         opened => opened?,
     };
     Ok(batches.map(move |batch| mapping.apply(batch?)).boxed())
+}
+
+/// What is asked of the reader of a unit's file.
+pub fn request(
+    context: &ScanContext,
+    unit: &ScanUnit,
+    mapping: &SchemaMapping,
+    rows: Rows,
+    batch_size: usize,
+    io: Arc<IoStats>,
+) -> Result<ReadRequest> {
+    let (spec, meta) = (context.spec(), &unit.file.meta);
+    let size = u64::try_from(meta.file_size).map_err(|_| Error::corrupt(format!("has the size {}", meta.file_size)))?;
+    let format = FileFormat::of_file_name(&meta.file_name)?;
+    Ok(ReadRequest {
+        file: spec.storage.file(&Location::parse(&unit.file.path)?, Some(size))?.with_stats(io),
+        format,
+        written: if format == FileFormat::Row { context.physical_fields(unit)? } else { vec![] },
+        fields: mapping.read_fields().to_vec(),
+        range: unit.file.range.clone(),
+        selection: rows.selection,
+        batch_size,
+        orc_legacy_ltz: spec.orc_legacy_ltz,
+        footers: spec.footers.clone(),
+        narrowing: rows.narrowing,
+    })
 }
 
 /// Where the file of a unit is when it is not where Java would put it.

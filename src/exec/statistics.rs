@@ -52,6 +52,17 @@ pub fn scan_statistics(context: &ScanContext, files: &[ScanUnit]) -> Statistics 
     Statistics { num_rows: rows, total_byte_size: Precision::Inexact(bytes.sum()), column_statistics }
 }
 
+/// Statistics of so many files that they are not looked at one by one.
+pub fn row_statistics(context: &ScanContext, rows: Precision<usize>, bytes: usize) -> Statistics {
+    let asked = context.spec().sources.values().any(|source| source.predicate.is_some() && source.asks_indexes);
+    let certain = context.filters().is_empty() && !asked;
+    Statistics {
+        num_rows: if certain { rows } else { rows.to_inexact() },
+        total_byte_size: Precision::Inexact(bytes),
+        ..Statistics::new_unknown(context.schema())
+    }
+}
+
 /// What is known of one column of several files.
 #[derive(Debug, Clone)]
 struct Summary {
@@ -230,7 +241,7 @@ impl UnitColumns<'_> {
         let listed = self.file.value_stats_cols.as_ref().or(self.file.write_cols.as_ref());
         let arity = listed.map_or(schema.fields.len(), Vec::len);
         let laid_out = |row: &[u8]| BinaryRow::from_serialized(row).is_ok_and(|row| row.arity() == arity);
-        let counted = stats.null_counts.len() == arity && !is_nested(&field.data_type.kind);
+        let counted = stats.null_counts.len() == arity && !field.data_type.is_nested();
         let nulls = stats.null_counts.get(at).copied().flatten().filter(|_| counted);
         let nulls = nulls.and_then(|n| usize::try_from(n).ok());
         if nulls.is_some_and(|nulls| nulls >= self.rows()) {
@@ -257,12 +268,6 @@ impl UnitColumns<'_> {
             _ => false,
         }
     }
-}
-
-/// Formats count the NULLs of their leaves, not those of the whole.
-fn is_nested(kind: &TypeKind) -> bool {
-    use TypeKind::*;
-    matches!(kind, Array(_) | Vector(..) | Map(..) | Multiset(_) | Row(_) | Variant)
 }
 
 fn is_float(value: &Datum) -> bool {

@@ -16,11 +16,13 @@ pub mod narrowing;
 pub mod orc;
 pub mod parquet;
 pub mod prune_metrics;
+pub mod row;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use datafusion::common::ScalarValue;
 use futures::stream::BoxStream;
 
 use crate::error::{Error, Result};
@@ -45,6 +47,8 @@ pub struct ReadRequest {
     /// The wanted columns, as the schema has them that the file was written with. May be none: then the batches have
     /// only a number of rows.
     pub fields: Vec<DataField>,
+    /// All columns of the file in the order they were written, for the formats whose files do not say it: row files.
+    pub written: Vec<DataField>,
     /// Only the row groups, stripes or blocks whose first byte is in this range; `None` = all.
     pub range: Option<Range<u64>>,
     /// The rows that are wanted, by their position in the file; `None` = all.
@@ -65,10 +69,28 @@ pub async fn open(request: ReadRequest) -> Result<BatchStream> {
     match request.format {
         FileFormat::Parquet => parquet::open(request).await,
         FileFormat::Avro => filtered::open_filtered(request, avro::open).await,
+        FileFormat::Row => filtered::open_filtered(request, row::open).await,
         #[cfg(feature = "orc")]
         FileFormat::Orc => filtered::open_filtered(request, orc::open).await,
         #[cfg(not(feature = "orc"))]
         FileFormat::Orc => Err(Error::unsupported("ORC data files: this build lacks the feature 'orc'")),
+    }
+}
+
+/// The rows of a file that may fulfil a request's predicate, as far as metadata tell; `None` where they do not.
+pub async fn candidates(request: &ReadRequest) -> Result<Option<RowSelection>> {
+    match request.format {
+        FileFormat::Parquet => parquet::candidates(request).await,
+        _ => Ok(None),
+    }
+}
+
+/// Least values of the request's only column in parts of the file, each with the number of rows before the part, in the
+/// file's order; none where metadata do not tell.
+pub async fn samples(request: &ReadRequest) -> Result<Vec<(usize, ScalarValue)>> {
+    match request.format {
+        FileFormat::Parquet => parquet::samples(request).await,
+        _ => Ok(vec![]),
     }
 }
 
@@ -81,6 +103,8 @@ pub enum FileFormat {
     Orc,
     /// Apache Avro
     Avro,
+    /// Paimon's own row files, of versions after 1.4
+    Row,
 }
 
 impl FileFormat {
@@ -97,6 +121,7 @@ impl FileFormat {
             "parquet" => Ok(FileFormat::Parquet),
             "orc" => Ok(FileFormat::Orc),
             "avro" => Ok(FileFormat::Avro),
+            "row" => Ok(FileFormat::Row),
             other => Err(Error::unsupported(format!("data files of format '{other}'")).in_file(name)),
         }
     }
@@ -113,6 +138,7 @@ mod tests {
             ("data-1.zstd.orc", Some(FileFormat::Orc)),
             ("data-1.avro", Some(FileFormat::Avro)),
             ("data-1.parquet.gz", Some(FileFormat::Parquet)),
+            ("data-1.row", Some(FileFormat::Row)),
             ("data-1.lance", None),
             ("noextension", None),
         ] {

@@ -73,7 +73,7 @@ fn decoded(
     column: &ColumnRef,
     file: &DataFileMeta,
 ) -> Option<ColumnStats> {
-    if is_nested(&field.data_type.kind) {
+    if field.data_type.is_nested() {
         return None;
     }
     let laid_out = |row: &[u8]| BinaryRow::from_serialized(row).is_ok_and(|row| row.arity() == arity);
@@ -97,12 +97,6 @@ fn decoded(
         max: lift(found.max, 1),
         null_count: found.null_count.filter(|n| counted && *n >= 0 && keeps_nulls(&field.data_type, &column.data_type)),
     })
-}
-
-/// Formats count the NULLs of their leaves, not those of the whole.
-fn is_nested(kind: &TypeKind) -> bool {
-    use TypeKind::*;
-    matches!(kind, Array(_) | Vector(..) | Map(..) | Multiset(_) | Row(_) | Variant)
 }
 
 /// A bound of a time in an ORC file, moved outwards; `None` beyond what can be said.

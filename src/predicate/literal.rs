@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use arrow::datatypes::TimeUnit;
+use arrow::datatypes::{DataType as ArrowType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 
@@ -317,4 +317,40 @@ fn timestamp(nanos: i128, precision: u8) -> Option<Place> {
         Some(Datum::Timestamp { millis, nano_of_milli: i32::try_from(nanos.rem_euclid(1_000_000)).ok()? })
     };
     Some(among(value, rest, in_column))
+}
+
+/// Whether a cast keeps all values apart and in order. Whole numbers cast to floats are kept apart where literals can be
+/// placed among them (see [`place`]).
+pub fn keeps_order(from: &ArrowType, to: &ArrowType) -> bool {
+    use ArrowType::*;
+    if from == to || is_text(from) && is_text(to) {
+        return true;
+    }
+    match (from, to) {
+        (Int8 | Int16 | Int32 | Int64, Float32 | Float64) | (Float32, Float64) => true,
+        (Int8, Int16 | Int32 | Int64) | (Int16, Int32 | Int64) | (Int32, Int64) => true,
+        (_, Decimal128(_, s) | Decimal256(_, s)) => digits(from).is_some_and(|(_, scale)| *s >= scale),
+        (BinaryView, Binary | LargeBinary) => true,
+        (Date32, Timestamp(_, None)) => true,
+        (Time32(TimeUnit::Millisecond), Time64(_)) => true,
+        (Timestamp(from, zone), Timestamp(to, to_zone)) => from <= to && zone.is_some() == to_zone.is_some(),
+        _ => false,
+    }
+}
+
+/// How many digits values have before and after the point.
+pub fn digits(data_type: &ArrowType) -> Option<(i16, i8)> {
+    Some(match data_type {
+        ArrowType::Int8 => (3, 0),
+        ArrowType::Int16 => (5, 0),
+        ArrowType::Int32 => (10, 0),
+        ArrowType::Int64 => (19, 0),
+        ArrowType::Decimal128(p, s) => (i16::from(*p) - i16::from(*s), *s),
+        _ => return None,
+    })
+}
+
+/// Whether a type holds text, in whichever form.
+pub fn is_text(data_type: &ArrowType) -> bool {
+    matches!(data_type, ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View)
 }

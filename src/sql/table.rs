@@ -26,6 +26,7 @@ use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
 use crate::file::FooterCache;
 use crate::options::TableOptions;
 use crate::options::enums::{MergeEngine, SortOrder};
+use crate::plan::prune::bucket_key;
 use crate::plan::report::ScanReport;
 use crate::plan::scan_plan::{PlannedBranch, ScanPlan, ScanRequest, plan_scan};
 use crate::plan::snapshot::SnapshotManager;
@@ -47,6 +48,8 @@ pub struct PaimonTableProvider {
     table_schema: Arc<TableSchema>,
     schema: SchemaRef,
     constraints: Constraints,
+    /// Whether only what compaction has merged completely is read.
+    read_optimized: bool,
     /// For sessions that have none of their own.
     cache: Arc<PaimonCache>,
 }
@@ -70,7 +73,16 @@ impl PaimonTableProvider {
     pub async fn with_options(&self, options: BTreeMap<String, String>, zone: Tz) -> Result<Self> {
         let mut all = self.dynamic_options.clone();
         all.extend(options);
-        Self::resolve(self.name.clone(), Arc::clone(&self.manager), all, zone, Arc::clone(&self.cache)).await
+        let (name, manager) = (self.name.clone(), Arc::clone(&self.manager));
+        let table = Self::resolve(name, manager, all, zone, Arc::clone(&self.cache)).await?;
+        Ok(Self { read_optimized: self.read_optimized, ..table })
+    }
+
+    /// Its system table `$ro`: of a primary-key table only the files that compaction has merged completely, so that
+    /// nothing is merged on read. Java: `ReadOptimizedTable`.
+    #[must_use]
+    pub fn into_read_optimized(self) -> Self {
+        Self { name: format!("{}$ro", self.name), read_optimized: true, ..self }
     }
 
     async fn resolve(
@@ -89,7 +101,8 @@ impl PaimonTableProvider {
         let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
         let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
         let constraints = Constraints::new_unverified(constraints);
-        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, cache })
+        let read_optimized = false;
+        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, read_optimized, cache })
     }
 
     /// The table's name.
@@ -105,6 +118,7 @@ impl PaimonTableProvider {
     /// Plans a read of the snapshot that is the right one now; what an ANALYZE found comes with it.
     async fn plan(
         &self,
+        cache: &PaimonCache,
         zone: Tz,
         predicate: &Predicate,
         limit: Option<usize>,
@@ -114,8 +128,8 @@ impl PaimonTableProvider {
         let version = resolve(&options, &self.manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
-        let (manager, version, options) = (&*self.manager, &version, &options);
-        let plan = plan_scan(ScanRequest { manager, version, options, zone, predicate, limit });
+        let (manager, version, options, read_optimized) = (&*self.manager, &version, &options, self.read_optimized);
+        let plan = plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit, read_optimized });
         let analyzed = async {
             match &version.snapshot {
                 Some(snapshot) => manager.statistics(snapshot).await.ok().flatten(),
@@ -143,12 +157,17 @@ impl PaimonTableProvider {
         translated.is_some_and(|t| t.exact && t.predicate.column_ids().iter().all(|id| partition.contains(id)))
     }
 
+    /// The session's cache, or the table's own where it has none.
+    fn cache_of(&self, state: &dyn Session) -> Arc<PaimonCache> {
+        state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache))
+    }
+
     fn spec(&self, plan: &ScanPlan, state: &dyn Session, zone: Tz) -> Result<ScanSpec> {
         let own = plan.branches.first().ok_or_else(|| Error::internal("a plan without a branch"))?;
         let source = |b: &PlannedBranch| Ok((b.name.clone(), source_schemas(plan, b)?));
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
-            cache: state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache)),
+            cache: self.cache_of(state),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
             partition_default_name: own.options.partition_default_name.clone(),
@@ -171,11 +190,13 @@ impl PaimonTableProvider {
         let predicate = FilterTranslator::new(&self.table_schema.fields).all(filters);
         // A limit is of rows that pass all filters; those that are not decided here may take rows away.
         let limit = limit.filter(|_| filters.iter().all(|f| self.decides(f)));
-        let (plan, analyzed) = self.plan(zone, &predicate, limit).await?;
+        let cache = self.cache_of(state);
+        let (plan, analyzed) = self.plan(&cache, zone, &predicate, limit).await?;
         let spec = ScanSpec { analyzed: analyzed.map(Arc::new), ..self.spec(&plan, state, zone)? };
         let spec = Arc::new(spec);
         let pruning = shown(&plan.report);
-        let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning };
+        let counters = plan.report.metrics();
+        let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning, counters };
         let projection = projection.cloned().unwrap_or_else(|| (0..self.table_schema.fields.len()).collect());
         let partitions = state.config_options().execution.target_partitions;
         PaimonScanExec::new(label, spec, plan.splits, projection, limit, partitions)
@@ -192,7 +213,7 @@ fn shown(report: &ScanReport) -> Vec<String> {
 
 /// What reading needs to know of a branch.
 fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchemas> {
-    let merges = plan.splits.iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
+    let merges = plan.splits.ready().iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
     let merge = if merges { Some(Arc::new(merge_spec(&branch.schema, &branch.options)?)) } else { None };
     Ok(SourceSchemas {
         fields: branch.schema.fields.clone(),
@@ -200,6 +221,7 @@ fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchem
         merge,
         predicate: (!branch.predicate.is_always()).then(|| Arc::clone(&branch.predicate)),
         asks_indexes: branch.options.file_index_read_enabled,
+        bucket_key: bucket_key(&branch.schema, &branch.options).map(Arc::new),
     })
 }
 

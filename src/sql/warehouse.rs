@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 use datafusion::catalog::TableProvider;
 use futures::{StreamExt, TryStreamExt};
 
-use super::name::{ObjectName, SYSTEM_TABLES, is_folder_name, readings};
+use super::name::{ObjectName, READ_OPTIMIZED, SYSTEM_TABLES, is_folder_name, readings};
 use super::table::PaimonTableProvider;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{Location, Storage};
@@ -70,14 +70,16 @@ impl Warehouse {
         zone: Tz,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
         let Some((location, found)) = self.find(database, name).await? else { return Ok(None) };
-        if let Some(system) = found.system {
-            return Err(Error::unsupported(format!("the system table ${system}")));
-        }
+        let read_optimized = match found.system.as_deref() {
+            None => false,
+            Some(READ_OPTIMIZED) => true,
+            Some(system) => return Err(Error::unsupported(format!("the system table ${system}"))),
+        };
         if let Some(version) = found.version {
             options.entry("scan.version".to_owned()).or_insert(version);
         }
         let table = PaimonTableProvider::open(&self.storage, &location, found.branch.as_deref(), options, zone).await?;
-        Ok(Some(Arc::new(table)))
+        Ok(Some(Arc::new(if read_optimized { table.into_read_optimized() } else { table })))
     }
 
     /// The first reading of a name that something answers to. An error where only the branch is missing.

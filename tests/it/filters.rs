@@ -70,6 +70,37 @@ async fn row_groups_and_pages_that_a_filter_rules_out_are_not_read() {
 }
 
 #[tokio::test]
+async fn stripes_that_a_filter_rules_out_are_not_read() {
+    let context = session_with(&["target_partitions = 1"]).await.unwrap();
+    let of = |condition: &str| format!("SELECT * FROM paimon.append.many_batches_orc WHERE {condition}");
+    for (condition, pruned) in
+        [("id = 2000", 2), ("id > 5000000 OR id < 10", 1), ("word IS NULL", 0), ("id IS NULL", 0), ("score > 1", 0)]
+    {
+        let ran = Ran::new(&context, &of(condition)).await.unwrap();
+        let (got, left) = ran.counted("row_groups_pruned_statistics");
+        assert_eq!((got, got + left), (pruned, 3), "{condition}");
+    }
+    let ran =
+        Ran::new(&context, "SELECT id FROM paimon.append.many_batches_orc WHERE id IN (4, 6250000)").await.unwrap();
+    assert_eq!((ran.rows, ran.counted("row_groups_pruned_statistics").0), (1, 1));
+}
+
+#[tokio::test]
+async fn a_join_passes_over_files_by_their_bounds_and_buckets() {
+    let context = session_with(&["target_partitions = 1"]).await.unwrap();
+    for (table, key, value, opened, all) in [
+        ("demo.orders", "order_id", 1001, 1, 12),
+        ("append.bucketed", "id", 3, 1, 6),
+        ("append.plain_orc", "id", 4, 1, 2),
+    ] {
+        let sql = format!("SELECT t.* FROM paimon.{table} t JOIN (VALUES ({value})) v(k) ON t.{key} = v.k");
+        let ran = Ran::new(&context, &sql).await.unwrap();
+        let (pruned, left) = ran.counted("files_ranges_pruned_statistics");
+        assert_eq!((ran.rows, left, pruned + left), (1, opened, all), "{sql}\n{}", ran.text());
+    }
+}
+
+#[tokio::test]
 async fn a_filter_that_the_scan_applies_leaves_no_other_and_needs_no_column_in_the_output() {
     let context = session_with(&[PUSHDOWN]).await.unwrap();
     for table in ["many_batches_parquet", "many_batches_orc", "many_batches_avro"] {

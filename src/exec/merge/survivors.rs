@@ -28,8 +28,8 @@ pub enum Keep {
 
 impl Keep {
     /// The version that is kept, if it is a row of the table.
-    fn of(self, versions: &[Version]) -> Result<Option<&Version>> {
-        let add = |v: &&Version| v.kind().is_add();
+    fn of<'a, 'b>(self, versions: &'a [Version<'b>]) -> Result<Option<&'a Version<'b>>> {
+        let add = |v: &&Version<'b>| v.kind().is_add();
         match self {
             Keep::Newest { ignore_delete: true } => Ok(versions.iter().rev().find(add)),
             Keep::Newest { ignore_delete: false } => Ok(versions.last().filter(add)),
@@ -67,9 +67,9 @@ impl Sink for Survivors {
         self.rows.mark_adds(batch, rows)
     }
 
-    fn group(&mut self, versions: &[Version]) -> Result<()> {
+    fn group(&mut self, versions: &[Version<'_>]) -> Result<()> {
         match self.keep.of(versions)? {
-            Some(kept) => self.rows.mark(kept.batch.file, kept.position()..kept.position() + 1),
+            Some(kept) => self.rows.mark(kept.batch.file, kept.position()),
             None => Ok(()),
         }
     }
@@ -85,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::keys::KeyEncoder;
-    use super::super::tournament::{Positions, merge_keys};
+    use super::super::tournament::{Kinds, Positions, Sequences, merge_keys};
     use super::*;
     use crate::spec::data_type::{DataField, TypeKind};
     use crate::spec::row_kind::RowKind;
@@ -102,8 +102,8 @@ mod tests {
                 positions: Positions::From(at * size),
                 keys: encoder.encode(&[keys])?,
                 user_sequences: None,
-                sequences: rows.iter().map(|r| r.1).collect(),
-                kinds: rows.iter().map(|r| r.2).collect(),
+                sequences: Sequences::Each(rows.iter().map(|r| r.1).collect()),
+                kinds: Kinds::Each(rows.iter().map(|r| r.2).collect()),
             })
         };
         rows.chunks(size).enumerate().map(batch).collect()

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::Pruning;
 use crate::error::Result;
+use crate::plan::report::Kept;
 use crate::predicate::file_index::{FileIndexResult, ask_embedded};
 use crate::predicate::{Predicate, file_stats};
 use crate::spec::data_file::DataFileMeta;
@@ -74,10 +75,20 @@ impl<'p> FilePruning<'p> {
         kept
     }
 
+    /// Whether the columns of files of a partition are asked about at all.
+    pub fn asks_values(&self, partition: &[u8]) -> Result<bool> {
+        Ok(!self.pruning.predicate.is_always() && !self.pruning.partition(partition)?.residual.is_always())
+    }
+
     /// Counts a file that statistics were asked about.
     pub fn count(&self, kept: bool) {
+        self.count_all(1, usize::from(kept));
+    }
+
+    /// Counts files that statistics were asked about.
+    pub fn count_all(&self, seen: usize, kept: usize) {
         if !self.pruning.is_idle() {
-            self.pruning.count(|report| report.files.count(kept));
+            self.pruning.count(|report| report.files.add(Kept { seen, kept }));
         }
     }
 }

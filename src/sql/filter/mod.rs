@@ -13,7 +13,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, InList, Like};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
-use crate::predicate::literal::{Comparison, Place, both_zeros, compare, place};
+use crate::predicate::literal::{Comparison, Place, both_zeros, compare, is_text, place};
 use crate::predicate::{Predicate, Test};
 use crate::spec::data_type::{DataField, TypeKind};
 use crate::spec::datum::Datum;
@@ -269,11 +269,6 @@ fn is_zero(value: &Datum) -> bool {
         Datum::Double(v) => *v == 0.0,
         _ => false,
     }
-}
-
-/// Whether a type holds text, in whichever form.
-fn is_text(data_type: &ArrowType) -> bool {
-    matches!(data_type, ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View)
 }
 
 #[cfg(test)]

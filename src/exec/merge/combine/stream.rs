@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::exec::assign::{CombineUnit, ScanUnit};
 use crate::exec::context::ScanContext;
 use crate::exec::merge::aggregate::Member;
-use crate::exec::merge::section::read_ahead;
+use crate::exec::merge::key_reader::read_ahead;
 use crate::exec::raw_read;
 use crate::file::BatchStream;
 use crate::selection::RowSelection;

@@ -16,7 +16,7 @@ use super::spec::CombineSpec;
 use super::stream::Combiner;
 use crate::exec::merge::keys::Keys;
 use crate::exec::merge::lowest_level::LowestLevel;
-use crate::exec::merge::tournament::{KeyBatch, Positions, merge_keys};
+use crate::exec::merge::tournament::{KeyBatch, Kinds, Positions, Sequences, merge_keys};
 use crate::options::TableOptions;
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
@@ -103,8 +103,8 @@ fn key_batches(file: usize, rows: &[Row], size: usize) -> Vec<crate::error::Resu
             positions: Positions::From(n * size),
             keys: Keys::Fixed(rows.iter().map(|r| r.key).collect()),
             user_sequences: None,
-            sequences: rows.iter().map(|r| r.sequence).collect(),
-            kinds: rows.iter().map(|r| r.kind).collect(),
+            sequences: Sequences::Each(rows.iter().map(|r| r.sequence).collect()),
+            kinds: Kinds::Each(rows.iter().map(|r| r.kind).collect()),
         })
     };
     rows.chunks(size).enumerate().map(batch).collect()
