@@ -25,8 +25,10 @@ use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
 use crate::options::TableOptions;
 use crate::predicate::Predicate;
+use crate::predicate::bucket::BucketKey;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
+use crate::spec::statistics::Statistics;
 use crate::spec::table_schema::TableSchema;
 use crate::storage::Storage;
 
@@ -54,6 +56,8 @@ pub struct ScanSpec {
     pub zone: Tz,
     /// See [`ReadRequest::orc_legacy_ltz`](crate::file::ReadRequest).
     pub orc_legacy_ltz: bool,
+    /// What an ANALYZE found, of this snapshot or an earlier one.
+    pub analyzed: Option<Arc<Statistics>>,
 }
 
 /// The schemas of one branch. Schema ids, and what fields they number, are a branch's own.
@@ -65,14 +69,19 @@ pub struct SourceSchemas {
     pub by_id: HashMap<i64, Arc<TableSchema>>,
     /// How versions of a key are merged, in a branch with a primary key.
     pub merge: Option<Arc<MergeSpec>>,
-    /// What file indexes are asked for, in the branch's field ids; `None` where they are not asked.
+    /// What the query says of the branch's rows, in its field ids; `None` where that is nothing.
     pub predicate: Option<Arc<Predicate>>,
+    /// Whether file indexes are asked.
+    pub asks_indexes: bool,
+    /// How rows are dealt to buckets, in a branch with a fixed number of them.
+    pub bucket_key: Option<Arc<BucketKey>>,
 }
 
 /// How files become rows of the wanted columns; shared by all output partitions.
 #[derive(Debug)]
 pub struct ScanContext {
     spec: Arc<ScanSpec>,
+    output: Vec<DataField>,
     schema: SchemaRef,
     /// For each output column: its place among the partition columns, or among the columns that come from files.
     sources: Vec<ColumnSource>,
@@ -122,7 +131,7 @@ impl ScanContext {
         }
         let schema = arrow_schema(&output);
         let (filters, filter_mappings) = (ScanFilters::default(), Mutex::default());
-        Ok(Self { spec, schema, sources, file_columns, mappings: Mutex::default(), filters, filter_mappings })
+        Ok(Self { spec, output, schema, sources, file_columns, mappings: Mutex::default(), filters, filter_mappings })
     }
 
     /// The same, with conditions on the rows.
@@ -144,6 +153,11 @@ impl ScanContext {
     /// The schema of the output.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// The output columns, as the table has them.
+    pub fn output_fields(&self) -> &[DataField] {
+        &self.output
     }
 
     /// Where each output column comes from.
@@ -197,7 +211,7 @@ impl ScanContext {
             let key = |f: DataField| DataField { name: format!("{KEY_FIELD_PREFIX}{}", f.name), ..f };
             fields.extend(schema.trimmed_primary_key_fields().into_iter().map(key));
         }
-        fields.extend(system_fields());
+        fields.extend([sequence_field(), kind_field()]);
         fields.extend(values);
         Ok(fields)
     }

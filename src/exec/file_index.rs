@@ -11,11 +11,12 @@ use bytes::Bytes;
 
 use super::assign::ScanUnit;
 use super::context::ScanContext;
+use super::dynamic;
 use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{FileFormat, PruneMetrics};
 use crate::predicate::file_index::container::{Container, IndexEntry, column_names};
-use crate::predicate::file_index::{FileIndexResult, FileIndexes, IndexedColumn, is_comparable};
+use crate::predicate::file_index::{FileIndexResult, FileIndexes, IndexedColumn, ask_embedded};
 use crate::predicate::{ColumnRef, Predicate};
 use crate::selection::RowSelection;
 use crate::spec::binary_row::BinaryRow;
@@ -72,6 +73,11 @@ pub async fn ask(context: &ScanContext, unit: &ScanUnit, io: &Arc<IoStats>, metr
     })
 }
 
+/// Whether indexes may leave out rows of a unit's file.
+pub fn is_asked(context: &ScanContext, unit: &ScanUnit) -> bool {
+    !matches!(Question::new(context, unit), Ok(None))
+}
+
 /// The middle of an Avro file does not know the positions of its rows.
 fn is_part_without_positions(unit: &ScanUnit) -> bool {
     let format = FileFormat::of_file_name(&unit.file.meta.file_name).ok();
@@ -90,13 +96,13 @@ impl<'a> Question<'a> {
     fn new(context: &'a ScanContext, unit: &'a ScanUnit) -> Result<Option<Self>> {
         let file = unit.file.meta.as_ref();
         let source = context.source(&unit.branch)?;
-        let (Some(predicate), Some(schema)) = (&source.predicate, source.by_id.get(&file.schema_id)) else {
-            return Ok(None);
-        };
+        let Some(schema) = source.by_id.get(&file.schema_id).filter(|_| source.asks_indexes) else { return Ok(None) };
         if file.embedded_index.is_none() && index_file(file).is_none() {
             return Ok(None);
         }
-        let predicate = residual(predicate, context, unit)?;
+        let known = source.predicate.iter().map(|predicate| Predicate::clone(predicate));
+        let predicate = Predicate::all_of(known.chain(dynamic::predicate(context, unit)?));
+        let predicate = residual(&predicate, context, unit)?;
         let question = Self { predicate, schema, file };
         let names = column_names(&question.predicate, &|column| question.column(column));
         Ok(may_be_indexed(&names, schema).then_some(question))
@@ -104,17 +110,12 @@ impl<'a> Question<'a> {
 
     /// What a column is in the file.
     fn column(&self, column: &ColumnRef) -> Option<IndexedColumn> {
-        let field = self.schema.fields.iter().find(|field| field.id == column.id)?;
-        let comparable = is_comparable(&field.data_type, &column.data_type, &self.file.file_name);
-        comparable.then(|| IndexedColumn { name: field.name.clone(), data_type: field.data_type.clone() })
+        IndexedColumn::new(column, self.file, self.schema)
     }
 
     async fn answer(&self, context: &ScanContext, unit: &ScanUnit, io: &Arc<IoStats>) -> Result<FileIndexResult> {
-        if let Some(embedded) = &self.file.embedded_index {
-            let column = |c: &ColumnRef| self.column(c);
-            let bytes = Bytes::copy_from_slice(embedded);
-            let indexes = FileIndexes::from_container(self.file.row_count, &bytes, &self.predicate, &column)?;
-            return indexes.evaluate(&self.predicate, &column);
+        if let Some(said) = ask_embedded(&self.predicate, self.file, self.schema) {
+            return said;
         }
         let Some(name) = index_file(self.file) else { return Ok(FileIndexResult::Remain) };
         let folder = unit.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
