@@ -20,6 +20,7 @@ use super::session;
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::exec::merge::combine::spec::CombineSpec;
+use crate::exec::merge::memory::MergeMemory;
 use crate::exec::merge::section::{MergeSpec, Rule};
 use crate::exec::merge::survivors::Keep;
 use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
@@ -146,6 +147,7 @@ impl PaimonTableProvider {
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
             cache: state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache)),
+            memory: MergeMemory::new(&state.runtime_env().memory_pool),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
             partition_default_name: own.options.partition_default_name.clone(),
