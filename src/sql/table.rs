@@ -21,6 +21,7 @@ use super::session;
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::exec::merge::combine::spec::CombineSpec;
+use crate::exec::merge::memory::MergeMemory;
 use crate::exec::merge::section::{MergeSpec, Rule};
 use crate::exec::merge::survivors::Keep;
 use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
@@ -188,6 +189,7 @@ impl PaimonTableProvider {
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
             cache: self.cache_of(state),
+            memory: MergeMemory::new(&state.runtime_env().memory_pool),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
             partition_default_name: own.options.partition_default_name.clone(),
