@@ -15,6 +15,7 @@ use super::context::ScanSpec;
 use super::merge::section::{MergeSection, Rule};
 use crate::file::FileFormat;
 use crate::split::{DataSplit, SplitFile};
+use crate::storage::Location;
 
 /// What opening a file costs, in bytes of reading.
 const OPEN_COST_BYTES: u64 = 256 << 10;
@@ -56,6 +57,28 @@ pub enum ScanTask {
 }
 
 impl ScanTask {
+    /// How many bytes its files have.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            ScanTask::Read(unit) => unit.file.range.as_ref().map_or(unit.size_bytes(), |range| range.end - range.start),
+            ScanTask::Combine(unit) => section_bytes(&unit.section) / (unit.parts as u64).max(1),
+        }
+    }
+
+    /// How many rows it gives at most; of an unknown number none are expected.
+    pub fn expected_rows(&self) -> usize {
+        self.rows().get_value().copied().unwrap_or(0)
+    }
+
+    /// Whether its files lie on a disk of this machine.
+    pub fn is_local(&self) -> bool {
+        let path = match self {
+            ScanTask::Read(unit) => Some(&unit.file.path),
+            ScanTask::Combine(unit) => unit.section.files().next().map(|file| &file.path),
+        };
+        path.and_then(|path| Location::parse(path).ok()).is_some_and(|location| location.is_local())
+    }
+
     /// How many rows it gives.
     pub fn rows(&self) -> Precision<usize> {
         match self {
@@ -188,15 +211,19 @@ fn assign_files(units: &[ScanUnit], partitions: usize) -> Vec<(usize, ScanUnit)>
     out
 }
 
+/// How many bytes the files of a section have.
+fn section_bytes(section: &MergeSection) -> u64 {
+    section.files().map(|f| u64::try_from(f.meta.file_size).unwrap_or(0)).sum()
+}
+
 /// Which output partition combines which sections; sections are laid on a line as files are, and cut likewise.
 fn assign_sections(sections: &[Arc<MergeSection>], partitions: usize) -> Vec<(usize, CombineUnit)> {
-    let size = |s: &Arc<MergeSection>| s.files().map(|f| u64::try_from(f.meta.file_size).unwrap_or(0)).sum::<u64>();
-    let total: u64 = sections.iter().map(|s| size(s).saturating_add(OPEN_COST_BYTES)).sum();
+    let total: u64 = sections.iter().map(|s| section_bytes(s).saturating_add(OPEN_COST_BYTES)).sum();
     let share = total.div_ceil(partitions as u64).max(1);
     let mut out = vec![];
     let mut start = 0;
     for section in sections {
-        let bytes = size(section) + OPEN_COST_BYTES;
+        let bytes = section_bytes(section) + OPEN_COST_BYTES;
         let parts = bytes.div_ceil(share).min(bytes / MIN_PIECE_BYTES).max(1);
         for part in 0..parts {
             let at = partition_of(start + bytes * part / parts, bytes / parts, share);

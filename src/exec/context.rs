@@ -22,6 +22,7 @@ use super::merge::section::{MergeSpec, Rule};
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
+use crate::file::prefetch::ReadAheadSettings;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
 use crate::spec::table_schema::TableSchema;
@@ -48,6 +49,8 @@ pub struct ScanSpec {
     pub zone: Tz,
     /// See [`ReadRequest::orc_legacy_ltz`](crate::file::ReadRequest).
     pub orc_legacy_ltz: bool,
+    /// What is read ahead.
+    pub read_ahead: ReadAheadSettings,
 }
 
 /// The schemas of one branch. Schema ids, and what fields they number, are a branch's own.
@@ -141,6 +144,12 @@ impl ScanContext {
     /// Where each output column comes from.
     pub fn sources(&self) -> &[ColumnSource] {
         &self.sources
+    }
+
+    /// About how many of a file's bytes are read: columns are taken to be of one size.
+    pub fn wanted_bytes(&self, file_bytes: u64) -> u64 {
+        let (wanted, all) = (self.file_columns.len() as u64, (self.spec.fields.len() as u64).max(1));
+        (file_bytes / all).saturating_mul(wanted.min(all))
     }
 
     /// How the columns of a unit's file become the wanted ones.

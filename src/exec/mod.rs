@@ -15,6 +15,7 @@ pub mod raw_read;
 pub mod scan_exec;
 pub mod split_stream;
 pub mod unit_filter;
+pub mod work;
 
 pub use context::{ScanSpec, SourceSchemas};
 pub use scan_exec::{PaimonScanExec, ScanLabel};

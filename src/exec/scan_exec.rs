@@ -34,6 +34,7 @@ use super::context::{ScanContext, ScanSpec};
 use super::filter::ScanFilters;
 use super::metrics::ScanMetrics;
 use super::split_stream::SplitStream;
+use super::work::ScanRuns;
 use crate::error::{Error, Result};
 use crate::file::PruneSwitches;
 use crate::split::DataSplit;
@@ -61,6 +62,7 @@ pub struct PaimonScanExec {
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    runs: ScanRuns,
 }
 
 impl PaimonScanExec {
@@ -77,8 +79,8 @@ impl PaimonScanExec {
         let partitions: Arc<[_]> = ScanTasks::new(&splits, context.spec()).assign(target_partitions).into();
         let properties = properties(&context, partitions.len());
         let (label, splits) = (Arc::new(label), splits.into());
-        let metrics = ExecutionPlanMetricsSet::new();
-        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics })
+        let (metrics, runs) = (ExecutionPlanMetricsSet::new(), ScanRuns::default());
+        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics, runs })
     }
 
     /// The splits that are read.
@@ -115,13 +117,19 @@ impl PaimonScanExec {
 
     fn rows_read(&self, partition: Option<usize>) -> Precision<usize> {
         match (partition, self.fetch) {
-            (Some(at), _) => self.partitions.get(at).map_or(Precision::Absent, |tasks| self.rows_of(tasks)),
+            // An idle output partition takes over tasks of others.
+            (Some(at), _) if self.partitions.len() > 1 => self.rows_of_partition(at).to_inexact(),
+            (Some(at), _) => self.rows_of_partition(at),
             (None, None) => ScanTasks::new(&self.splits, self.context.spec()).rows(),
             (None, Some(_)) => {
                 let rows = self.partitions.iter().map(|tasks| self.rows_of(tasks));
                 rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
             }
         }
+    }
+
+    fn rows_of_partition(&self, at: usize) -> Precision<usize> {
+        self.partitions.get(at).map_or(Precision::Absent, |tasks| self.rows_of(tasks))
     }
 
     fn rows_of(&self, tasks: &[ScanTask]) -> Precision<usize> {
@@ -237,7 +245,9 @@ impl ExecutionPlan for PaimonScanExec {
         let metrics = ScanMetrics::new(&self.metrics, partition);
         let config = task.session_config();
         let read = (config.batch_size(), PruneSwitches::of(config.options()));
-        let stream = SplitStream::new(Arc::clone(&self.context), tasks, read, self.fetch, metrics);
+        let keeps_order = self.properties.output_ordering().is_some();
+        let run = self.runs.join(partition, tasks, &task, self.context.spec().read_ahead, keeps_order);
+        let stream = SplitStream::new(Arc::clone(&self.context), (run, partition), read, self.fetch, metrics);
         Ok(Box::pin(cooperative(stream)))
     }
 

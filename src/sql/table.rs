@@ -24,6 +24,7 @@ use crate::exec::merge::section::{MergeSpec, Rule};
 use crate::exec::merge::survivors::Keep;
 use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
 use crate::file::FooterCache;
+use crate::file::prefetch::ReadAheadSettings;
 use crate::options::TableOptions;
 use crate::options::enums::{MergeEngine, SortOrder};
 use crate::plan::report::ScanReport;
@@ -141,6 +142,7 @@ impl PaimonTableProvider {
             sources: plan.branches.iter().map(source).collect::<Result<HashMap<_, _>>>()?,
             zone,
             orc_legacy_ltz: own.options.orc_timestamp_ltz_legacy_type,
+            read_ahead: ReadAheadSettings::of(&own.options),
         })
     }
 

@@ -27,12 +27,12 @@ use crate::error::{Error, Result};
 use crate::exec::assign::ScanUnit;
 use crate::exec::context::ScanContext;
 use crate::exec::raw_read;
+use crate::file::Lane;
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::column_type;
 use crate::spec::data_type::{DataField, TypeKind};
 use crate::spec::row_kind::RowKind;
 use crate::split::{Section, SplitFile};
-use crate::storage::IoStats;
 
 /// `_SEQUENCE_NUMBER` in data files. Java: `SpecialFields`.
 const SEQUENCE_NUMBER_ID: i32 = i32::MAX - 1;
@@ -127,20 +127,20 @@ impl MergeSection {
     }
 
     /// The rows of file `file` that are rows of the table; merges the section the first time.
-    pub async fn survivors(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>, file: usize) -> Result<RowSelection> {
-        let rows = &self.merged(context, io).await?.rows;
+    pub async fn survivors(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>, file: usize) -> Result<RowSelection> {
+        let rows = &self.merged(context, lane).await?.rows;
         rows.get(file).cloned().ok_or_else(|| Error::internal(format!("the section has no file {file}")))
     }
 
     /// The keys whose versions are combined, if the engine does so; merges the section the first time.
-    pub async fn groups(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Option<Arc<Groups>>> {
-        Ok(self.merged(context, io).await?.groups.clone())
+    pub async fn groups(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<Option<Arc<Groups>>> {
+        Ok(self.merged(context, lane).await?.groups.clone())
     }
 
-    async fn merged(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<&Merged> {
+    async fn merged(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<&Merged> {
         let merged = self.merged.get_or_try_init(|| async {
             let key = CacheKey::new(CacheKind::MergedSection, self.cache_name(&*context.merge_spec(&self.branch)?));
-            context.spec().cache.get_or_load(key, self.merge(context, io)).await
+            context.spec().cache.get_or_load(key, self.merge(context, lane)).await
         });
         merged.await.map(Arc::as_ref)
     }
@@ -165,19 +165,19 @@ impl MergeSection {
         name
     }
 
-    async fn merge(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Merged> {
+    async fn merge(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<Merged> {
         let spec = context.merge_spec(&self.branch)?;
         let rows = |f: &SplitFile| usize::try_from(f.meta.row_count).unwrap_or(0);
         match &spec.rule {
             Rule::Keep(keep) => {
                 let mut sink = Survivors::new(*keep, self.files().map(rows));
-                self.merge_into(context, &spec, io, &mut sink).await?;
+                self.merge_into(context, &spec, lane, &mut sink).await?;
                 Ok(Merged { rows: sink.finish(), groups: None })
             }
             Rule::Combine(_) => {
                 let of_runs: Vec<_> = self.section.runs.iter().map(|run| run.iter().map(rows).collect()).collect();
                 let mut sink = GroupSink::new(&of_runs)?;
-                self.merge_into(context, &spec, io, &mut sink).await?;
+                self.merge_into(context, &spec, lane, &mut sink).await?;
                 let (rows, groups) = sink.finish();
                 Ok(Merged { rows, groups: Some(Arc::new(groups)) })
             }
@@ -188,14 +188,15 @@ impl MergeSection {
         &self,
         context: &Arc<ScanContext>,
         spec: &Arc<MergeSpec>,
-        io: &Arc<IoStats>,
+        lane: &Arc<Lane>,
         sink: &mut S,
     ) -> Result<()> {
         let mut first = 0;
         let mut runs = vec![];
         for run in &self.section.runs {
             let files = run.iter().enumerate().map(|(i, f)| (first + i, self.unit(f))).collect();
-            let keys = keys_of_files(Arc::clone(context), Arc::clone(spec), files, Arc::clone(io));
+            // Runs are read beside each other.
+            let keys = keys_of_files(Arc::clone(context), Arc::clone(spec), files, lane.beside());
             runs.push(read_ahead(keys));
             first += run.len();
         }
@@ -235,11 +236,11 @@ fn keys_of_files(
     context: Arc<ScanContext>,
     spec: Arc<MergeSpec>,
     files: Vec<(usize, ScanUnit)>,
-    io: Arc<IoStats>,
+    lane: Arc<Lane>,
 ) -> BoxStream<'static, Result<KeyBatch>> {
     let of_file = move |(file, unit): (usize, ScanUnit)| {
-        let (context, spec, io) = (Arc::clone(&context), Arc::clone(&spec), Arc::clone(&io));
-        async move { keys_of_file(&context, spec, file, unit, io).await }
+        let (context, spec, lane) = (Arc::clone(&context), Arc::clone(&spec), Arc::clone(&lane));
+        async move { keys_of_file(&context, spec, file, unit, lane).await }
     };
     stream::iter(files).then(of_file).try_flatten().boxed()
 }
@@ -249,18 +250,18 @@ async fn keys_of_file(
     spec: Arc<MergeSpec>,
     file: usize,
     unit: ScanUnit,
-    io: Arc<IoStats>,
+    lane: Arc<Lane>,
 ) -> Result<BoxStream<'static, Result<KeyBatch>>> {
     let path = unit.file.path.clone();
     let mut columns = spec.key_fields.clone();
     columns.extend(spec.sequence_fields.iter().cloned());
     columns.extend(system_fields());
     let mapping = Arc::new(context.mapping_to(&unit, &columns, &system_fields())?);
-    let deletions = raw_read::deletions(context, &unit, &io).await?;
+    let deletions = raw_read::deletions(context, &unit, &lane).await?;
     let mut reader = KeyReader::new(&spec, file, deletions.as_ref())?;
     // All versions of all keys, whatever is asked of the rows that come out.
     let rows = raw_read::Rows { selection: deletions, ..Default::default() };
-    let opened = raw_read::open_mapped(context, &unit, mapping, rows, KEY_BATCH_ROWS, io).await;
+    let opened = raw_read::open_mapped(context, &unit, mapping, rows, KEY_BATCH_ROWS, lane).await;
     let batches = opened.map_err(|e| e.in_file(&path))?;
     Ok(batches.map(move |batch| reader.keys(batch?).map_err(|e| e.in_file(&path))).boxed())
 }

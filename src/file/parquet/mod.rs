@@ -72,7 +72,8 @@ async fn open_file(request: ReadRequest) -> Result<BatchStream> {
         _ => Some(schema::project(&footer, &all_fields(&request))?),
     };
     let decoders = Decoders::new(metadata, &projection, read_as.as_ref(), filters, batch_size)?;
-    Ok(RowGroups::stream(source, groups, decoders, projection, pruner))
+    let lane = request.lane.file(&request.file);
+    Ok(RowGroups::stream(source, groups, decoders, projection, pruner, (lane, request.limit)))
 }
 
 /// The wanted columns and those of the filters, each once.
