@@ -1,8 +1,8 @@
 //! Few large requests instead of many small ones: [`Coalescing`].
 //!
 //! In: ranges of a file that are wanted. Out: ranges to ask the store for, sorted and disjoint, that cover them. Wanted
-//! ranges that are near each other become one request, and what is longer than a request may be is cut into requests of
-//! about equal length, which are under way at the same time.
+//! ranges that are near each other become one request, and what is long is cut into requests of about equal length, which
+//! are under way at the same time: into as many as may be made now, but none shorter than pays for its round trip.
 //!
 //! ```text
 //! wanted    |--a--|  |-b-|             |------------------------c------------------------|
@@ -12,6 +12,9 @@
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
+
+/// No range is cut into requests shorter than this for the sake of having more of them.
+const MIN_REQUEST_BYTES: u64 = 1 << 20;
 
 /// When ranges are fetched together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +32,14 @@ impl Default for Coalescing {
 }
 
 impl Coalescing {
-    /// The requests for some ranges, in the order of the file.
-    pub fn requests(&self, wanted: &[Range<u64>]) -> Vec<Range<u64>> {
+    /// The requests for some ranges, in the order of the file, where `idle` requests may be made at once.
+    pub fn requests(&self, wanted: &[Range<u64>], idle: usize) -> Vec<Range<u64>> {
+        let merged = self.merged(wanted);
+        let idle = (idle as u64).checked_div(merged.len() as u64).unwrap_or(0);
+        merged.into_iter().flat_map(|range| self.cut(range, idle)).collect()
+    }
+
+    fn merged(&self, wanted: &[Range<u64>]) -> Vec<Range<u64>> {
         let mut sorted: Vec<Range<u64>> = wanted.iter().filter(|range| range.start < range.end).cloned().collect();
         sorted.sort_unstable_by_key(|range| range.start);
         let mut merged: Vec<Range<u64>> = vec![];
@@ -42,17 +51,18 @@ impl Coalescing {
                 _ => merged.push(range),
             }
         }
-        merged.into_iter().flat_map(|range| self.cut(range)).collect()
+        merged
     }
 
     /// How many bytes come back for some ranges.
     pub fn fetched_bytes(&self, wanted: &[Range<u64>]) -> u64 {
-        self.requests(wanted).iter().map(|range| range.end - range.start).sum()
+        self.merged(wanted).iter().map(|range| range.end - range.start).sum()
     }
 
-    fn cut(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    fn cut(&self, range: Range<u64>, idle: u64) -> impl Iterator<Item = Range<u64>> {
         let length = range.end - range.start;
-        let pieces = length.div_ceil(self.request_bytes.max(1)).max(1);
+        let at_least = length.div_ceil(self.request_bytes.max(1)).max(1);
+        let pieces = at_least.max(idle.min(length / MIN_REQUEST_BYTES));
         let each = length.div_ceil(pieces).max(1);
         (0..pieces).map(move |n| {
             let start = range.start + (n * each).min(length);
@@ -99,16 +109,20 @@ mod tests {
     #[test]
     fn near_ranges_are_joined_and_long_ones_cut() {
         let c = Coalescing { hole_bytes: 10, request_bytes: 100 };
+        let ranges = |pairs: &[(u64, u64)]| pairs.iter().map(|(start, end)| *start..*end).collect::<Vec<_>>();
         for (wanted, requests) in [
-            (vec![], vec![]),
-            (vec![5..5], vec![]),
-            (vec![20..30, 0..10], vec![0..30]),
-            (vec![0..10, 21..30], vec![0..10, 21..30]),
-            (vec![0..250], vec![0..84, 84..168, 168..250]),
-            (vec![0..60, 50..101], vec![0..51, 51..101]),
+            (&[][..], &[][..]),
+            (&[(5, 5)], &[]),
+            (&[(20, 30), (0, 10)], &[(0, 30)]),
+            (&[(0, 10), (21, 30)], &[(0, 10), (21, 30)]),
+            (&[(0, 250)], &[(0, 84), (84, 168), (168, 250)]),
+            (&[(0, 60), (50, 101)], &[(0, 51), (51, 101)]),
         ] {
-            assert_eq!(c.requests(&wanted), requests, "{wanted:?}");
+            assert_eq!(c.requests(&ranges(wanted), 9), ranges(requests), "{wanted:?}");
         }
+        let c = Coalescing::default();
+        let large = ranges(&[(0, 6 << 20), (9 << 20, 10 << 20)]);
+        assert_eq!([0, 1, 6, 99].map(|idle| c.requests(&large, idle).len()), [2, 2, 4, 7]);
     }
 
     proptest! {
@@ -120,7 +134,7 @@ mod tests {
         ) {
             let file: Bytes = (0..6000u32).map(|n| (n % 251) as u8).collect::<Vec<_>>().into();
             let wanted: Vec<_> = wanted.into_iter().map(|(start, length)| start..start + length).collect();
-            let requests = Coalescing { hole_bytes, request_bytes }.requests(&wanted);
+            let requests = Coalescing { hole_bytes, request_bytes }.requests(&wanted, 3);
             prop_assert!(requests.iter().all(|r| r.start < r.end && r.end - r.start <= request_bytes));
             prop_assert!(requests.windows(2).all(|pair| pair[0].end <= pair[1].start));
             let parts: Vec<_> = requests.iter().map(|r| file.slice(r.start as usize..r.end as usize)).collect();

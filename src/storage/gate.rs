@@ -21,6 +21,11 @@ impl RequestGate {
         Self { permits: Semaphore::new(requests.clamp(1, Semaphore::MAX_PERMITS)), coalescing }
     }
 
+    /// How many requests may be made at once.
+    pub fn idle(&self) -> usize {
+        self.permits.available_permits()
+    }
+
     /// Waits until a request may be made.
     pub async fn pass(&self) -> Option<SemaphorePermit<'_>> {
         // The semaphore is never closed.

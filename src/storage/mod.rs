@@ -270,7 +270,8 @@ impl InputFile {
 
     /// With as few requests as are good, all under way at a time as far as the gate lets them.
     async fn read_coalesced(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let requests = self.coalescing().requests(ranges);
+        let idle = self.gate.as_ref().map_or(1, |gate| gate.idle());
+        let requests = self.coalescing().requests(ranges, idle);
         let parts = try_join_all(requests.iter().map(|range| self.request(range.clone()))).await?;
         let part = |range| coalesce::part(&requests, &parts, range).unwrap_or_default();
         Ok(ranges.iter().map(part).collect())

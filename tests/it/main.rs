@@ -7,5 +7,6 @@ mod filters;
 mod golden;
 mod layout;
 mod options;
+mod read_ahead;
 mod requests;
 mod support;

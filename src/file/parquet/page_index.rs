@@ -145,7 +145,7 @@ fn page_rows(footer: &Footer, group: &Group, leaf: usize) -> Option<Vec<usize>> 
 }
 
 /// How many rows each page of a column has; `None` where the file does not say, or contradicts itself.
-fn offset_rows(footer: &Footer, group: &Group, leaf: usize) -> Option<Vec<usize>> {
+pub(super) fn offset_rows(footer: &Footer, group: &Group, leaf: usize) -> Option<Vec<usize>> {
     let pages = footer.metadata.offset_index()?.get(group.position)?.get(leaf)?.page_locations();
     let chunk = footer.metadata.row_groups().get(group.position)?.columns().get(leaf)?;
     let bytes = chunk_bytes(chunk)?;

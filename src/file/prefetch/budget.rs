@@ -270,7 +270,7 @@ mod tests {
         let mut held = answered(&mut large).unwrap();
         held.shrink_to(5);
         assert!(answered(&mut next).is_some());
-        let _ = budget.ask(lane, (0, 2), 50);
+        drop(budget.ask(lane, (0, 2), 50));
         budget.withdraw(lane, (0, 2));
         budget.demand(lane, (0, 2));
         drop(held);

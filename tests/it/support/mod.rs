@@ -4,3 +4,4 @@ pub mod canonical;
 pub mod expected;
 pub mod rust_source;
 pub mod session;
+pub mod slow_store;
