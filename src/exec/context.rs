@@ -5,8 +5,8 @@
 //! Mappings are made once per schema and set of written columns, and kept.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,15 +18,19 @@ use super::evolution::CastContext;
 use super::evolution::SchemaMapping;
 use super::filter::ScanFilters;
 use super::merge::combine::spec::CombineSpec;
-use super::merge::section::{MergeSpec, Rule};
+use super::merge::section::{MergeSpec, Rule, system_fields};
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
 use crate::file::prefetch::ReadAheadSettings;
+use crate::options::TableOptions;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
 use crate::spec::table_schema::TableSchema;
 use crate::storage::Storage;
+
+/// What the names of key columns begin with in data files. Java: `SpecialFields.KEY_FIELD_PREFIX`.
+const KEY_FIELD_PREFIX: &str = "_KEY_";
 
 /// What a scan needs to know besides its splits.
 #[derive(Debug, Clone)]
@@ -181,12 +185,33 @@ impl ScanContext {
 
     /// How the columns of a unit's file, and the `system` columns besides, become other wanted ones of its branch.
     pub fn mapping_to(&self, unit: &ScanUnit, wanted: &[DataField], system: &[DataField]) -> Result<SchemaMapping> {
-        let file = &unit.file.meta;
-        let schema = self.source(&unit.branch)?.by_id.get(&file.schema_id);
-        let schema = schema.ok_or_else(|| Error::internal(format!("schema {} was not loaded", file.schema_id)))?;
-        let mut written = written_fields(schema, file.write_cols.as_deref());
+        let mut written = written_fields(self.file_schema(unit)?, unit.file.meta.write_cols.as_deref());
         written.extend(system.iter().cloned());
         SchemaMapping::new(&written, wanted, CastContext { zone: self.spec.zone })
+    }
+
+    /// The columns of a unit's file in the order of its writer. Java: `KeyValue.schema`, `KeyValueThinDataFileWriterImpl`.
+    pub fn physical_fields(&self, unit: &ScanUnit) -> Result<Vec<DataField>> {
+        let schema = self.file_schema(unit)?;
+        let values = written_fields(schema, unit.file.meta.write_cols.as_deref());
+        if schema.primary_keys.is_empty() {
+            return Ok(values);
+        }
+        let mut fields = vec![];
+        if !TableOptions::effective(&schema.options, &BTreeMap::new())?.data_file_thin_mode {
+            let key = |f: DataField| DataField { name: format!("{KEY_FIELD_PREFIX}{}", f.name), ..f };
+            fields.extend(schema.trimmed_primary_key_fields().into_iter().map(key));
+        }
+        fields.extend(system_fields());
+        fields.extend(values);
+        Ok(fields)
+    }
+
+    /// The schema that a unit's file was written with.
+    fn file_schema(&self, unit: &ScanUnit) -> Result<&Arc<TableSchema>> {
+        let id = unit.file.meta.schema_id;
+        let schema = self.source(&unit.branch)?.by_id.get(&id);
+        schema.ok_or_else(|| Error::internal(format!("schema {id} was not loaded")))
     }
 
     /// How versions of a key are merged in a branch.

@@ -117,9 +117,11 @@ pub async fn open_mapped(
     let meta = &unit.file.meta;
     let size = u64::try_from(meta.file_size).map_err(|_| Error::corrupt(format!("has the size {}", meta.file_size)))?;
     let file = lane.counted(spec.storage.file(&Location::parse(&unit.file.path)?, Some(size))?);
+    let format = FileFormat::of_file_name(&meta.file_name)?;
     let request = ReadRequest {
         file,
-        format: FileFormat::of_file_name(&meta.file_name)?,
+        format,
+        written: if format == FileFormat::Row { context.physical_fields(unit)? } else { vec![] },
         fields: mapping.read_fields().to_vec(),
         range: unit.file.range.clone(),
         selection: rows.selection,

@@ -11,15 +11,14 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_paimon::file::prefetch::{PrefetchMetrics, ReadAhead, ReadAheadSettings};
 use datafusion_paimon::file::{self, BatchStream, FileFormat, Lane, ReadRequest};
-use datafusion_paimon::options::enums::WarmupLevel;
 use datafusion_paimon::spec::data_type::{DataField, DataType};
 use datafusion_paimon::storage::{Coalescing, InputFile};
 use datafusion_paimon::{Result, register, register_catalog};
 use futures::{StreamExt, TryStreamExt};
+use object_store::ObjectStoreExt;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use url::Url;
@@ -73,6 +72,7 @@ impl Scene {
             file: lane.counted(file),
             format: FileFormat::Parquet,
             fields: vec![field(0, "n", "INT"), field(1, "s", "STRING")],
+            written: vec![],
             range: None,
             selection: None,
             batch_size: 100,

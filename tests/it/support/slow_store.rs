@@ -61,11 +61,6 @@ impl SlowStore {
         self.counts.lock().unwrap().clone()
     }
 
-    pub fn reset(&self) {
-        let mut counts = self.counts.lock().unwrap();
-        *counts = Counts { running: counts.running, running_bytes: counts.running_bytes, ..Counts::default() };
-    }
-
     pub fn fail(&self, fault: Fault) {
         *self.fault.lock().unwrap() = Some(fault);
     }
