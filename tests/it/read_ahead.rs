@@ -137,7 +137,11 @@ async fn a_dropped_stream_leaves_nothing_behind() {
     let scene = Scene::new(30, settings(1 << 20), None).await;
     let before = tasks();
     let mut batches = scene.open().await;
-    batches.next().await.unwrap().unwrap();
+    // Two row groups, so that there was room for more after the first.
+    for _ in 0..=GROUP_ROWS / 100 {
+        batches.next().await.unwrap().unwrap();
+    }
+    tokio::task::yield_now().await;
     assert!(tasks() > before && scene.store.counts().running > 0);
     drop(batches);
     tokio::task::yield_now().await;
@@ -161,8 +165,9 @@ async fn a_limit_reads_no_further_than_its_rows() {
 
 #[tokio::test]
 async fn a_fetch_that_failed_ahead_is_made_again_when_it_is_needed() {
-    let scene = Scene::new(1, settings(1 << 24), None).await;
+    let scene = Scene::new(20, settings(1 << 24), None).await;
     let mut batches = scene.open().await;
+    tokio::task::yield_now().await;
     // Of the ranges that are under way some fail.
     scene.store.fail(Fault { path: "f.parquet".into(), from: 0, times: 3 });
     let first = batches.next().await.unwrap().unwrap();
