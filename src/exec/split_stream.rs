@@ -130,27 +130,28 @@ impl SplitStream {
 
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
         while self.rows_left > 0 {
+            if self.current.is_none() && self.ahead.is_empty() {
+                let Some(task) = self.run.work.next_or_other(self.partition) else { return Poll::Ready(None) };
+                self.rows_open = task.expected_rows();
+                let opening = self.open(task, false);
+                self.ahead.push_back(opening);
+            }
+            self.open_ahead();
             if let Some(current) = &mut self.current {
                 let timer = self.metrics.time_decoding.timer();
                 let polled = current.poll_next_unpin(cx);
                 timer.done();
                 match ready!(polled) {
-                    Some(Ok(batch)) if batch.num_rows() == 0 => continue,
+                    Some(Ok(batch)) if batch.num_rows() == 0 => {}
                     Some(batch) => return Poll::Ready(Some(batch.map(|b| self.within_fetch(b)))),
                     None => self.current = None,
                 }
-            }
-            if self.ahead.is_empty() {
-                let Some(task) = self.run.work.next(self.partition) else { return Poll::Ready(None) };
-                self.rows_open = task.expected_rows();
-                let opening = self.open(task, false);
-                self.ahead.push_back(opening);
+                continue;
             }
             match ready!(self.poll_open(cx)) {
                 Ok(stream) => self.current = stream,
                 Err(e) => return Poll::Ready(Some(Err(e))),
             }
-            self.open_ahead();
         }
         Poll::Ready(None)
     }

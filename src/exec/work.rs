@@ -26,8 +26,13 @@ impl WorkQueue {
         self.partitions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next task of an output partition.
+    /// The next of an output partition's own tasks.
     pub fn next(&self, partition: usize) -> Option<ScanTask> {
+        self.partitions().get_mut(&partition)?.pop_front()
+    }
+
+    /// The next task of an output partition that has nothing to do: its own, or another's.
+    pub fn next_or_other(&self, partition: usize) -> Option<ScanTask> {
         let mut partitions = self.partitions();
         if let Some(own) = partitions.get_mut(&partition)?.pop_front() {
             return Some(own);
@@ -128,13 +133,14 @@ mod tests {
     fn who_is_idle_takes_over_the_last_task_of_who_has_most_left() {
         let (runs, context) = (ScanRuns::default(), Arc::new(TaskContext::default()));
         let run = join(&runs, 0, &[("a", 1)], &context);
-        assert_eq!((name(run.work.next(0)), name(run.work.next(0))), ("a".into(), String::new()));
+        assert_eq!((name(run.work.next_or_other(0)), name(run.work.next_or_other(0))), ("a".into(), String::new()));
         let same = join(&runs, 1, &[("b", 1), ("c", 1)], &context);
         join(&runs, 2, &[("d", 9)], &context);
         assert!(Arc::ptr_eq(&run, &same));
-        assert_eq!(name(run.work.next(0)), "d");
-        assert_eq!((name(run.work.next(1)), name(run.work.next(0))), ("b".into(), "c".into()));
-        assert!([0, 1, 2].iter().all(|p| run.work.next(*p).is_none()));
+        assert!(run.work.next(0).is_none());
+        assert_eq!(name(run.work.next_or_other(0)), "d");
+        assert_eq!((name(run.work.next(1)), name(run.work.next_or_other(0))), ("b".into(), "c".into()));
+        assert!([0, 1, 2].iter().all(|p| run.work.next_or_other(*p).is_none()));
     }
 
     #[test]
@@ -145,7 +151,7 @@ mod tests {
         let other = join(&runs, 1, &[("b", 1)], &Arc::new(TaskContext::default()));
         assert!(!Arc::ptr_eq(&first, &again) && !Arc::ptr_eq(&first, &other));
         assert_eq!(name(other.work.next(1)), "b");
-        assert!(other.work.next(1).is_none());
+        assert!(other.work.next_or_other(1).is_none());
         first.work.leave(0);
         assert!(first.work.next(0).is_none());
         assert_eq!(name(again.work.next(0)), "a");
