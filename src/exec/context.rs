@@ -24,6 +24,7 @@ use super::merge::section::{MergeSpec, Rule};
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
+use crate::file::prefetch::ReadAheadSettings;
 use crate::options::TableOptions;
 use crate::predicate::Predicate;
 use crate::predicate::bucket::BucketKey;
@@ -61,6 +62,8 @@ pub struct ScanSpec {
     pub orc_legacy_ltz: bool,
     /// What an ANALYZE found, of this snapshot or an earlier one.
     pub analyzed: Option<Arc<Statistics>>,
+    /// What is read ahead.
+    pub read_ahead: ReadAheadSettings,
 }
 
 /// The schemas of one branch. Schema ids, and what fields they number, are a branch's own.
@@ -168,6 +171,12 @@ impl ScanContext {
         &self.sources
     }
 
+    /// About how many of a file's bytes are read: columns are taken to be of one size.
+    pub fn wanted_bytes(&self, file_bytes: u64) -> u64 {
+        let (wanted, all) = (self.file_columns.len() as u64, (self.spec.fields.len() as u64).max(1));
+        (file_bytes / all).saturating_mul(wanted.min(all))
+    }
+
     /// How the columns of a unit's file become the wanted ones.
     pub fn mapping(&self, unit: &ScanUnit) -> Result<Arc<SchemaMapping>> {
         kept(&self.mappings, MappingKey::of(unit), || self.mapping_of(unit, &self.file_columns))
@@ -214,7 +223,7 @@ impl ScanContext {
             let key = |f: DataField| DataField { name: format!("{KEY_FIELD_PREFIX}{}", f.name), ..f };
             fields.extend(schema.trimmed_primary_key_fields().into_iter().map(key));
         }
-        fields.extend([sequence_field(), kind_field()]);
+        fields.extend(system_fields());
         fields.extend(values);
         Ok(fields)
     }
