@@ -18,7 +18,8 @@ use super::evolution::CastContext;
 use super::evolution::SchemaMapping;
 use super::filter::ScanFilters;
 use super::merge::combine::spec::CombineSpec;
-use super::merge::key_reader::{kind_field, sequence_field};
+use super::merge::key_reader::system_fields;
+use super::merge::memory::MergeMemory;
 use super::merge::section::{MergeSpec, Rule};
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
@@ -42,6 +43,8 @@ pub struct ScanSpec {
     pub storage: Storage,
     /// What is kept over queries.
     pub cache: Arc<PaimonCache>,
+    /// What merging may hold in memory.
+    pub memory: MergeMemory,
     /// Footers that are kept over queries.
     pub footers: Option<Arc<FooterCache>>,
     /// All columns of the table that may be asked for.

@@ -182,6 +182,9 @@ impl DisplayAs for PaimonScanExec {
             writeln!(f, "table={}", self.label.table)?;
             writeln!(f, "snapshot={snapshot}")?;
             writeln!(f, "files={files}")?;
+            for step in &self.label.pruning {
+                writeln!(f, "{step}")?;
+            }
             if let Some(predicate) = self.filters().predicate() {
                 writeln!(f, "predicate={}", fmt_sql(predicate.as_ref()))?;
             }

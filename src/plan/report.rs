@@ -34,9 +34,9 @@ impl LiveEntriesFrom {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Nowhere => "none",
-            Self::WantedManifests => "wanted manifests",
-            Self::Manifests => "all manifests",
-            Self::OtherSnapshot => "other snapshot",
+            Self::WantedManifests => "wanted-manifests",
+            Self::Manifests => "all-manifests",
+            Self::OtherSnapshot => "other-snapshot",
             Self::Cache => "cache",
         }
     }

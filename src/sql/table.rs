@@ -14,12 +14,14 @@ use datafusion::common::{Constraint, Constraints};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use futures::future::join;
 
 use super::filter::FilterTranslator;
 use super::session;
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::exec::merge::combine::spec::CombineSpec;
+use crate::exec::merge::memory::MergeMemory;
 use crate::exec::merge::section::{MergeSpec, Rule};
 use crate::exec::merge::survivors::Keep;
 use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
@@ -27,16 +29,16 @@ use crate::file::FooterCache;
 use crate::options::TableOptions;
 use crate::options::enums::{MergeEngine, SortOrder};
 use crate::plan::prune::bucket_key;
-use crate::plan::report::ScanReport;
+use crate::plan::report::{LiveEntriesFrom, ScanReport};
 use crate::plan::scan_plan::{PlannedBranch, ScanPlan, ScanRequest, plan_scan};
 use crate::plan::snapshot::SnapshotManager;
-use crate::plan::time_travel::{ReadVersion, resolve};
+use crate::plan::time_travel::{ReadVersion, resolve, resolve_schema};
 use crate::predicate::Predicate;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::layout::MAIN_BRANCH;
 use crate::spec::statistics::Statistics;
 use crate::spec::table_schema::TableSchema;
-use crate::storage::{Location, Storage};
+use crate::storage::{Listing, Location, Storage};
 
 /// A Paimon table in DataFusion.
 #[derive(Debug)]
@@ -66,15 +68,30 @@ impl PaimonTableProvider {
     ) -> Result<Self> {
         let branch = branch.or(options.get("branch").map(String::as_str)).unwrap_or(MAIN_BRANCH);
         let manager = SnapshotManager::new(storage.clone(), location.clone(), branch)?;
-        Self::resolve(location.name().to_owned(), Arc::new(manager), options, zone, Arc::default()).await
+        manager.check_branch().await?;
+        let latest = manager.latest_schema().await?;
+        Self::resolve(location.name().to_owned(), Arc::new(manager), &latest, options, zone, Arc::default()).await
+    }
+
+    /// Opens a branch of which is known that it exists and which files are in its folder of schemas.
+    pub(super) async fn open_listed(
+        manager: SnapshotManager,
+        schemas: &Listing,
+        options: BTreeMap<String, String>,
+        zone: Tz,
+    ) -> Result<Self> {
+        let latest = manager.latest_schema_of(schemas).await?;
+        let name = manager.table().name().to_owned();
+        Self::resolve(name, Arc::new(manager), &latest, options, zone, Arc::default()).await
     }
 
     /// The same table with further dynamic options.
     pub async fn with_options(&self, options: BTreeMap<String, String>, zone: Tz) -> Result<Self> {
         let mut all = self.dynamic_options.clone();
         all.extend(options);
-        let (name, manager) = (self.name.clone(), Arc::clone(&self.manager));
-        let table = Self::resolve(name, manager, all, zone, Arc::clone(&self.cache)).await?;
+        let (manager, cache) = (Arc::clone(&self.manager), Arc::clone(&self.cache));
+        let latest = manager.latest_schema().await?;
+        let table = Self::resolve(self.name.clone(), manager, &latest, all, zone, cache).await?;
         Ok(Self { read_optimized: self.read_optimized, ..table })
     }
 
@@ -88,15 +105,13 @@ impl PaimonTableProvider {
     async fn resolve(
         name: String,
         manager: Arc<SnapshotManager>,
+        latest: &TableSchema,
         dynamic_options: BTreeMap<String, String>,
         zone: Tz,
         cache: Arc<PaimonCache>,
     ) -> Result<Self> {
-        manager.check_branch().await?;
-        let latest = manager.latest_schema().await?;
         let options = TableOptions::effective(&latest.options, &dynamic_options)?;
-        let version = resolve(&options, &manager, zone).await?;
-        let table_schema = Arc::clone(&version.schema);
+        let table_schema = resolve_schema(&options, &manager, latest, zone).await?;
         let schema = arrow_schema(&table_schema.fields);
         let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
         let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
@@ -123,12 +138,18 @@ impl PaimonTableProvider {
         predicate: &Predicate,
         limit: Option<usize>,
     ) -> Result<(ScanPlan, Option<Statistics>)> {
-        let latest = self.manager.latest_schema().await?;
+        let manager = self.manager.at_this_moment();
+        let travels = self.dynamic_options.keys().any(|key| key.starts_with("scan.") || key.starts_with("incremental"));
+        let latest = match travels {
+            true => manager.latest_schema().await?,
+            // Most reads want the latest snapshot; whether this one does is known when the schema is.
+            false => join(manager.latest_schema(), manager.latest_snapshot()).await.0?,
+        };
         let options = TableOptions::effective(&latest.options, &self.dynamic_options)?;
-        let version = resolve(&options, &self.manager, zone).await?;
+        let version = resolve(&options, &manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
-        let (manager, version, options, read_optimized) = (&*self.manager, &version, &options, self.read_optimized);
+        let (manager, version, options, read_optimized) = (&manager, &version, &options, self.read_optimized);
         let plan = plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit, read_optimized });
         let analyzed = async {
             match &version.snapshot {
@@ -168,6 +189,7 @@ impl PaimonTableProvider {
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
             cache: self.cache_of(state),
+            memory: MergeMemory::new(&state.runtime_env().memory_pool),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
             partition_default_name: own.options.partition_default_name.clone(),
@@ -203,12 +225,17 @@ impl PaimonTableProvider {
     }
 }
 
-/// What `EXPLAIN` shows of pruning.
+/// What `EXPLAIN` shows of planning.
 fn shown(report: &ScanReport) -> Vec<String> {
-    match report.steps() {
-        steps if steps.is_empty() => vec![],
-        steps => vec![format!("pruning=[{}]", steps.join(", "))],
+    let mut shown = vec![];
+    if report.live_entries != LiveEntriesFrom::Nowhere {
+        shown.push(format!("entries_from={}", report.live_entries.as_str()));
     }
+    match report.steps() {
+        steps if steps.is_empty() => {}
+        steps => shown.push(format!("pruning=[{}]", steps.join(", "))),
+    }
+    shown
 }
 
 /// What reading needs to know of a branch.

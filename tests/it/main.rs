@@ -8,6 +8,7 @@ mod golden;
 mod indexes;
 mod layout;
 mod options;
+mod planning;
 mod requests;
 mod statistics;
 mod support;

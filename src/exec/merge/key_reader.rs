@@ -39,8 +39,12 @@ use crate::storage::IoStats;
 const SEQUENCE_NUMBER_ID: i32 = i32::MAX - 1;
 /// `_VALUE_KIND` in data files.
 const VALUE_KIND_ID: i32 = i32::MAX - 2;
-/// Rows of a batch of keys.
+/// Rows of a batch of keys at most.
 const KEY_BATCH_ROWS: usize = 8192;
+/// Rows of a batch of keys at least, however many runs there are.
+const MIN_KEY_BATCH_ROWS: usize = 1024;
+/// Rows of the batches of all runs together, where that leaves each of them enough.
+const ALL_BATCHES_ROWS: usize = 32 * KEY_BATCH_ROWS;
 /// Batches that a run's task may be ahead of those who take them.
 const BATCHES_AHEAD: usize = 2;
 /// Files of which it is found at once which rows may be wanted.
@@ -54,6 +58,11 @@ pub fn sequence_field() -> DataField {
 /// The column of row kinds in data files.
 pub fn kind_field() -> DataField {
     DataField::new(VALUE_KIND_ID, "_VALUE_KIND", TypeKind::TinyInt.not_null())
+}
+
+/// The columns that hold a file's sequence numbers and row kinds, besides the table's own.
+pub fn system_fields() -> [DataField; 2] {
+    [sequence_field(), kind_field()]
 }
 
 /// What is known of the rows of a file without reading.
@@ -154,21 +163,27 @@ impl KeyReader {
         Ok(file::candidates(&request).await.unwrap_or(None))
     }
 
-    /// The wanted keys of the files of a run, one file after the other.
-    pub fn keys(&self, files: Vec<KeyFile>, range: Arc<KeyRange>) -> BoxStream<'static, Result<KeyBatch>> {
+    /// The wanted keys of the files of a run, one file after the other; `runs` are read beside each other.
+    pub fn keys(&self, files: Vec<KeyFile>, range: Arc<KeyRange>, runs: usize) -> BoxStream<'static, Result<KeyBatch>> {
         let reader = self.clone();
+        let batch_rows = (ALL_BATCHES_ROWS / runs.max(1)).clamp(MIN_KEY_BATCH_ROWS, KEY_BATCH_ROWS);
         let of_file = move |file: KeyFile| {
             let (reader, range) = (reader.clone(), Arc::clone(&range));
             async move {
                 let path = file.unit.file.path.clone();
-                let batches = reader.keys_of_file(file, range).await.map_err(|e| e.in_file(&path))?;
+                let batches = reader.keys_of_file(file, range, batch_rows).await.map_err(|e| e.in_file(&path))?;
                 Ok::<_, Error>(batches.map_err(move |e| e.in_file(&path)))
             }
         };
         stream::iter(files).then(of_file).try_flatten().boxed()
     }
 
-    async fn keys_of_file(&self, file: KeyFile, range: Arc<KeyRange>) -> Result<BoxStream<'static, Result<KeyBatch>>> {
+    async fn keys_of_file(
+        &self,
+        file: KeyFile,
+        range: Arc<KeyRange>,
+        batch_rows: usize,
+    ) -> Result<BoxStream<'static, Result<KeyBatch>>> {
         let KeyFile { number, unit, known, selection } = file;
         if selection.as_ref().is_some_and(|selection| selection.wanted_rows() == 0) {
             return Ok(stream::empty().boxed());
@@ -184,15 +199,17 @@ impl KeyReader {
         };
         let mut decoder = KeyDecoder::new(&self.spec, number, known, selection.as_ref())?;
         (decoder.filter, decoder.range) = (self.filter.clone(), range);
+        let memory = self.context.spec().memory.clone();
         let rows = raw_read::Rows { selection, ..Default::default() };
         let io = Arc::clone(&self.io);
-        let batches = raw_read::open_mapped(&self.context, &unit, mapping, rows, KEY_BATCH_ROWS, io).await?;
-        Ok(stream::try_unfold((batches, decoder), |(mut batches, mut decoder)| async move {
+        let batches = raw_read::open_mapped(&self.context, &unit, mapping, rows, batch_rows, io).await?;
+        Ok(stream::try_unfold((batches, decoder, memory), |(mut batches, mut decoder, memory)| async move {
             while !decoder.ended {
                 let Some(batch) = batches.next().await.transpose()? else { break };
-                let keys = decoder.keys(&batch)?;
+                let mut keys = decoder.keys(&batch)?;
                 if keys.rows() > 0 {
-                    return Ok(Some((keys, (batches, decoder))));
+                    keys.held = Some(memory.hold(keys.heap_bytes())?);
+                    return Ok(Some((keys, (batches, decoder, memory))));
                 }
             }
             Ok(None)
@@ -270,7 +287,8 @@ impl KeyDecoder {
             false => Kinds::Each(kinds(system.next().ok_or_else(short)?)?),
         };
         let user_sequences = self.user.as_ref().map(|rows| rows.convert_columns(&user)).transpose()?;
-        Ok(KeyBatch { file: self.file, positions, keys: self.keys.encode(key)?, user_sequences, sequences, kinds })
+        let (file, keys, held) = (self.file, self.keys.encode(key)?, None);
+        Ok(KeyBatch { file, positions, keys, user_sequences, sequences, kinds, held })
     }
 }
 
