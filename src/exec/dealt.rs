@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::stats::Precision;
 
-use super::assign::{ScanTask, ScanTasks};
+use super::assign::{ScanTask, ScanTasks, ScanUnit};
 use super::context::ScanSpec;
 use crate::error::{Error, Result};
 use crate::split::Splits;
@@ -57,12 +57,15 @@ impl Dealt {
         dealing.await.unwrap_or_else(|e| Err(Error::internal("dealing out files was aborted").caused_by(e)))
     }
 
-    /// How many rows all output partitions give.
+    /// All files that are read, if their splits are made already.
+    pub fn units(&self) -> Option<Vec<ScanUnit>> {
+        let made = self.splits.summary().is_none();
+        made.then(|| ScanTasks::new(self.splits.ready(), &self.spec).units().collect())
+    }
+
+    /// How many rows all output partitions give, where splits are yet to be made.
     pub fn rows(&self) -> Precision<usize> {
-        match self.splits.summary() {
-            Some(summary) => Precision::Exact(summary.rows),
-            None => ScanTasks::new(self.splits.ready(), &self.spec).rows(),
-        }
+        self.splits.summary().map_or(Precision::Absent, |summary| Precision::Exact(summary.rows))
     }
 
     /// How many rows an output partition gives.

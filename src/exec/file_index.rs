@@ -5,18 +5,20 @@
 //! that is not known leaves nothing out, and is counted. What an index said is kept in the session's cache: neither of
 //! both ever changes, and the parts of a file that several output partitions read ask only once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::assign::ScanUnit;
 use super::context::ScanContext;
+use super::dynamic;
 use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{FileFormat, PruneMetrics};
 use crate::predicate::file_index::container::{Container, IndexEntry, column_names};
-use crate::predicate::file_index::{FileIndexResult, FileIndexes, IndexedColumn, is_comparable};
-use crate::predicate::{ColumnRef, Predicate};
+use crate::predicate::file_index::{FileIndexResult, FileIndexes, IndexedColumn, ask_embedded};
+use crate::predicate::{ColumnRef, Leaf, Predicate};
 use crate::selection::RowSelection;
 use crate::spec::binary_row::BinaryRow;
 use crate::spec::data_file::DataFileMeta;
@@ -72,6 +74,11 @@ pub async fn ask(context: &ScanContext, unit: &ScanUnit, io: &Arc<IoStats>, metr
     })
 }
 
+/// Whether indexes may leave out rows of a unit's file.
+pub fn is_asked(context: &ScanContext, unit: &ScanUnit) -> bool {
+    !matches!(Question::new(context, unit), Ok(None))
+}
+
 /// The middle of an Avro file does not know the positions of its rows.
 fn is_part_without_positions(unit: &ScanUnit) -> bool {
     let format = FileFormat::of_file_name(&unit.file.meta.file_name).ok();
@@ -80,7 +87,7 @@ fn is_part_without_positions(unit: &ScanUnit) -> bool {
 
 /// What is asked of the indexes of one file.
 struct Question<'a> {
-    predicate: Predicate,
+    predicate: Cow<'a, Predicate>,
     schema: &'a TableSchema,
     file: &'a DataFileMeta,
 }
@@ -90,12 +97,15 @@ impl<'a> Question<'a> {
     fn new(context: &'a ScanContext, unit: &'a ScanUnit) -> Result<Option<Self>> {
         let file = unit.file.meta.as_ref();
         let source = context.source(&unit.branch)?;
-        let (Some(predicate), Some(schema)) = (&source.predicate, source.by_id.get(&file.schema_id)) else {
-            return Ok(None);
-        };
+        let Some(schema) = source.by_id.get(&file.schema_id).filter(|_| source.asks_indexes) else { return Ok(None) };
         if file.embedded_index.is_none() && index_file(file).is_none() {
             return Ok(None);
         }
+        let predicate = match (source.predicate.as_deref(), dynamic::predicate(context, unit)?) {
+            (Some(known), None) => Cow::Borrowed(known),
+            (known, Some(now)) => Cow::Owned(Predicate::all_of(known.cloned().into_iter().chain([now]))),
+            (None, None) => return Ok(None),
+        };
         let predicate = residual(predicate, context, unit)?;
         let question = Self { predicate, schema, file };
         let names = column_names(&question.predicate, &|column| question.column(column));
@@ -104,17 +114,12 @@ impl<'a> Question<'a> {
 
     /// What a column is in the file.
     fn column(&self, column: &ColumnRef) -> Option<IndexedColumn> {
-        let field = self.schema.fields.iter().find(|field| field.id == column.id)?;
-        let comparable = is_comparable(&field.data_type, &column.data_type, &self.file.file_name);
-        comparable.then(|| IndexedColumn { name: field.name.clone(), data_type: field.data_type.clone() })
+        IndexedColumn::new(column, self.file, self.schema)
     }
 
     async fn answer(&self, context: &ScanContext, unit: &ScanUnit, io: &Arc<IoStats>) -> Result<FileIndexResult> {
-        if let Some(embedded) = &self.file.embedded_index {
-            let column = |c: &ColumnRef| self.column(c);
-            let bytes = Bytes::copy_from_slice(embedded);
-            let indexes = FileIndexes::from_container(self.file.row_count, &bytes, &self.predicate, &column)?;
-            return indexes.evaluate(&self.predicate, &column);
+        if let Some(said) = ask_embedded(&self.predicate, self.file, self.schema) {
+            return said;
         }
         let Some(name) = index_file(self.file) else { return Ok(FileIndexResult::Remain) };
         let folder = unit.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -182,16 +187,16 @@ fn index_file(file: &DataFileMeta) -> Option<&String> {
 }
 
 /// What the predicate says of the file's columns, with its partition's values known.
-fn residual(predicate: &Predicate, context: &ScanContext, unit: &ScanUnit) -> Result<Predicate> {
+fn residual<'a>(predicate: Cow<'a, Predicate>, context: &ScanContext, unit: &ScanUnit) -> Result<Cow<'a, Predicate>> {
     let fields = &context.spec().partition_fields;
-    if fields.is_empty() {
-        return Ok(predicate.clone());
+    let place = |leaf: &Leaf| fields.iter().position(|f| f.name == leaf.column.name);
+    if !predicate.any_leaf(&|leaf| place(leaf).is_some()) {
+        return Ok(predicate);
     }
     let values = BinaryRow::from_serialized(&unit.partition)?.decode(fields.iter().map(|f| &f.data_type))?;
-    Ok(predicate.residual(&mut |leaf| {
-        let at = fields.iter().position(|f| f.name == leaf.column.name)?;
-        Some(leaf.evaluate(values.get(at)?.as_ref()) == Some(true))
-    }))
+    Ok(Cow::Owned(
+        predicate.residual(&mut |leaf| Some(leaf.evaluate(values.get(place(leaf)?)?.as_ref()) == Some(true))),
+    ))
 }
 
 /// Whether columns may be among those that a writer was told to index, so that an index file is worth a request. Where

@@ -7,6 +7,7 @@
 pub mod assign;
 pub mod context;
 mod dealt;
+pub mod dynamic;
 pub mod evolution;
 pub mod file_index;
 pub mod filter;
@@ -16,7 +17,9 @@ pub mod metrics;
 pub mod raw_read;
 pub mod scan_exec;
 pub mod split_stream;
+pub mod statistics;
 pub mod unit_filter;
+pub mod work;
 
 pub use context::{ScanSpec, SourceSchemas};
 pub use scan_exec::{PaimonScanExec, ScanLabel};

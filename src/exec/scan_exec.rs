@@ -4,12 +4,12 @@
 //! partitioning is always unknown: DataFusion's hash partitioning is not Paimon's buckets.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use datafusion::common::Statistics;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{ColumnStatistics, Statistics};
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
@@ -36,6 +36,8 @@ use super::dealt::Dealt;
 use super::filter::ScanFilters;
 use super::metrics::ScanMetrics;
 use super::split_stream::SplitStream;
+use super::statistics::{row_statistics, scan_statistics};
+use super::work::ScanRuns;
 use crate::error::{Error, Result};
 use crate::file::PruneSwitches;
 use crate::split::{DataSplit, Splits};
@@ -65,6 +67,9 @@ pub struct PaimonScanExec {
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    /// Of all rows, without the limit; made when they are asked for.
+    statistics: Arc<OnceLock<Statistics>>,
+    runs: ScanRuns,
 }
 
 impl PaimonScanExec {
@@ -81,8 +86,8 @@ impl PaimonScanExec {
         let partitions = Arc::new(Dealt::new(splits.clone(), Arc::clone(context.spec()), target_partitions)?);
         let properties = properties(&context, partitions.len());
         let label = Arc::new(label);
-        let metrics = metrics_of(&label);
-        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics })
+        let (metrics, statistics, runs) = (metrics_of(&label), Arc::default(), ScanRuns::default());
+        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics, statistics, runs })
     }
 
     /// The splits that are read; they are made now, if they were not yet.
@@ -107,24 +112,25 @@ impl PaimonScanExec {
         let context = ScanContext::new(Arc::clone(self.context.spec()), &projection)?;
         let context = Arc::new(context.with_filters(filters));
         let properties = properties(&context, self.partitions.len());
-        Ok(Self { projection, context, properties, metrics: metrics_of(&self.label), ..self.clone() })
+        let (metrics, statistics) = (metrics_of(&self.label), Arc::default());
+        Ok(Self { projection, context, properties, metrics, statistics, ..self.clone() })
     }
 
-    /// How many rows an output partition gives (`None`: all of them); exact where every file is read whole.
-    fn rows(&self, partition: Option<usize>) -> Precision<usize> {
-        let rows = self.rows_read(partition);
-        // Rows that a filter spares the plan are no rows of this node, even where the plan filters them itself.
-        if self.filters().is_empty() { rows } else { rows.to_inexact() }
+    /// Statistics of all rows, without the limit.
+    fn all_statistics(&self) -> &Statistics {
+        self.statistics.get_or_init(|| match self.partitions.units() {
+            Some(files) => scan_statistics(&self.context, &files),
+            None => row_statistics(&self.context, self.partitions.rows(), self.splits.bytes()),
+        })
     }
 
-    fn rows_read(&self, partition: Option<usize>) -> Precision<usize> {
-        match (partition, self.fetch) {
-            (Some(at), _) => self.limited(self.partitions.rows_of(at)),
-            (None, None) => self.partitions.rows(),
-            (None, Some(_)) => {
-                let rows = (0..self.partitions.len()).map(|at| self.limited(self.partitions.rows_of(at)));
-                rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
-            }
+    /// How many rows all output partitions give with a limit for each of them.
+    fn rows_within_fetch(&self) -> Precision<usize> {
+        let rows = (0..self.partitions.len()).map(|at| self.limited(self.partitions.rows_of(at)));
+        let rows = rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0));
+        match self.all_statistics().num_rows {
+            Precision::Exact(_) => rows,
+            _ => rows.to_inexact(),
         }
     }
 
@@ -252,8 +258,12 @@ impl ExecutionPlan for PaimonScanExec {
         let metrics = ScanMetrics::new(&self.metrics, partition);
         let config = task.session_config();
         let read = (config.batch_size(), PruneSwitches::of(config.options()));
-        let (context, fetch) = (Arc::clone(&self.context), self.fetch);
-        let stream = move |tasks| cooperative(SplitStream::new(context, tasks, read, fetch, metrics));
+        let keeps_order = self.properties.output_ordering().is_some();
+        let (context, runs, fetch) = (Arc::clone(&self.context), self.runs.handle(), self.fetch);
+        let stream = move |tasks| {
+            let run = runs.join(partition, tasks, &task, context.spec().read_ahead, keeps_order);
+            cooperative(SplitStream::new(context, (run, partition), read, fetch, metrics))
+        };
         if let Some(tasks) = self.partitions.ready(partition) {
             return Ok(Box::pin(stream(tasks)));
         }
@@ -272,11 +282,18 @@ impl ExecutionPlan for PaimonScanExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> DataFusionResult<Arc<Statistics>> {
-        let columns = self.context.schema().fields().len();
-        Ok(Arc::new(Statistics {
-            num_rows: self.rows(args.partition()),
-            total_byte_size: Precision::Inexact(self.splits.bytes()),
-            column_statistics: vec![ColumnStatistics::new_unknown(); columns],
+        let all = self.all_statistics();
+        Ok(Arc::new(match (args.partition(), self.fetch) {
+            (None, None) => all.clone(),
+            (None, Some(_)) => Statistics { num_rows: self.rows_within_fetch(), ..all.clone().to_inexact() },
+            (Some(at), _) => {
+                let rows = self.limited(self.partitions.rows_of(at));
+                let exact = matches!(all.num_rows, Precision::Exact(_));
+                Statistics {
+                    num_rows: if exact { rows } else { rows.to_inexact() },
+                    ..Statistics::new_unknown(self.context.schema())
+                }
+            }
         }))
     }
 

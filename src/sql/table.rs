@@ -21,12 +21,15 @@ use super::session;
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::exec::merge::combine::spec::CombineSpec;
+use crate::exec::merge::memory::MergeMemory;
 use crate::exec::merge::section::{MergeSpec, Rule};
 use crate::exec::merge::survivors::Keep;
 use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
 use crate::file::FooterCache;
+use crate::file::prefetch::ReadAheadSettings;
 use crate::options::TableOptions;
 use crate::options::enums::{MergeEngine, SortOrder};
+use crate::plan::prune::bucket_key;
 use crate::plan::report::{LiveEntriesFrom, ScanReport};
 use crate::plan::scan_plan::{PlannedBranch, ScanPlan, ScanRequest, plan_scan};
 use crate::plan::snapshot::SnapshotManager;
@@ -34,6 +37,7 @@ use crate::plan::time_travel::{ReadVersion, resolve, resolve_schema};
 use crate::predicate::Predicate;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::layout::MAIN_BRANCH;
+use crate::spec::statistics::Statistics;
 use crate::spec::table_schema::TableSchema;
 use crate::storage::{Listing, Location, Storage};
 
@@ -127,14 +131,14 @@ impl PaimonTableProvider {
         &self.table_schema
     }
 
-    /// Plans a read of the snapshot that is the right one now.
+    /// Plans a read of the snapshot that is the right one now; what an ANALYZE found comes with it.
     async fn plan(
         &self,
         cache: &PaimonCache,
         zone: Tz,
         predicate: &Predicate,
         limit: Option<usize>,
-    ) -> Result<ScanPlan> {
+    ) -> Result<(ScanPlan, Option<Statistics>)> {
         let manager = self.manager.at_this_moment();
         let travels = self.dynamic_options.keys().any(|key| key.starts_with("scan.") || key.starts_with("incremental"));
         let latest = match travels {
@@ -147,7 +151,16 @@ impl PaimonTableProvider {
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
         let (manager, version, options, read_optimized) = (&manager, &version, &options, self.read_optimized);
-        plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit, read_optimized }).await
+        let plan = plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit, read_optimized });
+        let analyzed = async {
+            match &version.snapshot {
+                Some(snapshot) => manager.statistics(snapshot).await.ok().flatten(),
+                None => None,
+            }
+        };
+        // The optimizer does without statistics that cannot be read.
+        let (plan, analyzed) = futures::join!(plan, analyzed);
+        Ok((plan?, analyzed))
     }
 
     /// What is done about a filter: partition columns are decided completely, others as far as metadata tells.
@@ -177,6 +190,7 @@ impl PaimonTableProvider {
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
             cache: self.cache_of(state),
+            memory: MergeMemory::new(&state.runtime_env().memory_pool),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
             partition_default_name: own.options.partition_default_name.clone(),
@@ -184,6 +198,8 @@ impl PaimonTableProvider {
             sources: plan.branches.iter().map(source).collect::<Result<HashMap<_, _>>>()?,
             zone,
             orc_legacy_ltz: own.options.orc_timestamp_ltz_legacy_type,
+            analyzed: None,
+            read_ahead: ReadAheadSettings::of(&own.options),
         })
     }
 
@@ -199,8 +215,9 @@ impl PaimonTableProvider {
         // A limit is of rows that pass all filters; those that are not decided here may take rows away.
         let limit = limit.filter(|_| filters.iter().all(|f| self.decides(f)));
         let cache = self.cache_of(state);
-        let plan = self.plan(&cache, zone, &predicate, limit).await?;
-        let spec = Arc::new(self.spec(&plan, state, zone)?);
+        let (plan, analyzed) = self.plan(&cache, zone, &predicate, limit).await?;
+        let spec = ScanSpec { analyzed: analyzed.map(Arc::new), ..self.spec(&plan, state, zone)? };
+        let spec = Arc::new(spec);
         let pruning = shown(&plan.report);
         let counters = plan.report.metrics();
         let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning, counters };
@@ -227,9 +244,14 @@ fn shown(report: &ScanReport) -> Vec<String> {
 fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchemas> {
     let merges = plan.splits.ready().iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
     let merge = if merges { Some(Arc::new(merge_spec(&branch.schema, &branch.options)?)) } else { None };
-    let indexed = branch.options.file_index_read_enabled && !branch.predicate.is_always();
-    let predicate = indexed.then(|| Arc::clone(&branch.predicate));
-    Ok(SourceSchemas { fields: branch.schema.fields.clone(), by_id: branch.file_schemas.clone(), merge, predicate })
+    Ok(SourceSchemas {
+        fields: branch.schema.fields.clone(),
+        by_id: branch.file_schemas.clone(),
+        merge,
+        predicate: (!branch.predicate.is_always()).then(|| Arc::clone(&branch.predicate)),
+        asks_indexes: branch.options.file_index_read_enabled,
+        bucket_key: bucket_key(&branch.schema, &branch.options).map(Arc::new),
+    })
 }
 
 /// How versions of a key are merged.

@@ -27,30 +27,36 @@ use crate::error::{Error, Result};
 use crate::exec::assign::ScanUnit;
 use crate::exec::context::ScanContext;
 use crate::exec::{raw_read, unit_filter};
+use crate::file::Lane;
 use crate::file::{self, Narrowing, PruneSwitches};
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::column_type;
 use crate::spec::data_type::{DataField, TypeKind};
 use crate::spec::row_kind::RowKind;
 use crate::split::SplitFile;
-use crate::storage::IoStats;
 
 /// `_SEQUENCE_NUMBER` in data files. Java: `SpecialFields`.
 const SEQUENCE_NUMBER_ID: i32 = i32::MAX - 1;
 /// `_VALUE_KIND` in data files.
 const VALUE_KIND_ID: i32 = i32::MAX - 2;
-/// Rows of a batch of keys.
+/// Rows of a batch of keys at most.
 const KEY_BATCH_ROWS: usize = 8192;
+/// Rows of a batch of keys at least, however many runs there are.
+const MIN_KEY_BATCH_ROWS: usize = 1024;
+/// Rows of the batches of all runs together, where that leaves each of them enough.
+const ALL_BATCHES_ROWS: usize = 32 * KEY_BATCH_ROWS;
 /// Batches that a run's task may be ahead of those who take them.
 const BATCHES_AHEAD: usize = 2;
 /// Files of which it is found at once which rows may be wanted.
 const FILES_AT_ONCE: usize = 16;
 
-fn sequence_field() -> DataField {
+/// The column of sequence numbers in data files.
+pub fn sequence_field() -> DataField {
     DataField::new(SEQUENCE_NUMBER_ID, "_SEQUENCE_NUMBER", TypeKind::BigInt.not_null())
 }
 
-fn kind_field() -> DataField {
+/// The column of row kinds in data files.
+pub fn kind_field() -> DataField {
     DataField::new(VALUE_KIND_ID, "_VALUE_KIND", TypeKind::TinyInt.not_null())
 }
 
@@ -120,7 +126,7 @@ pub struct KeyReader {
     /// How versions are merged.
     pub spec: Arc<MergeSpec>,
     /// Where reads are counted.
-    pub io: Arc<IoStats>,
+    pub lane: Arc<Lane>,
     /// What keys must fulfil.
     pub filter: Option<Arc<KeyFilter>>,
 }
@@ -151,27 +157,33 @@ impl KeyReader {
         let predicate = unit_filter::file_predicate(&mapping, conditions)?;
         let switches = PruneSwitches { bloom_filters: false, ..PruneSwitches::default() };
         let narrowing = Narrowing { predicate, switches, ..Narrowing::default() };
-        let rows = raw_read::Rows { selection: None, narrowing };
-        let request = raw_read::request(&self.context, unit, &mapping, rows, KEY_BATCH_ROWS, Arc::clone(&self.io))?;
+        let rows = raw_read::Rows { narrowing, ..Default::default() };
+        let request = raw_read::request(&self.context, unit, &mapping, rows, KEY_BATCH_ROWS, &self.lane)?;
         // What is wrong with a file is said when it is read.
         Ok(file::candidates(&request).await.unwrap_or(None))
     }
 
-    /// The wanted keys of the files of a run, one file after the other.
-    pub fn keys(&self, files: Vec<KeyFile>, range: Arc<KeyRange>) -> BoxStream<'static, Result<KeyBatch>> {
+    /// The wanted keys of the files of a run, one file after the other; `runs` are read beside each other.
+    pub fn keys(&self, files: Vec<KeyFile>, range: Arc<KeyRange>, runs: usize) -> BoxStream<'static, Result<KeyBatch>> {
         let reader = self.clone();
+        let batch_rows = (ALL_BATCHES_ROWS / runs.max(1)).clamp(MIN_KEY_BATCH_ROWS, KEY_BATCH_ROWS);
         let of_file = move |file: KeyFile| {
             let (reader, range) = (reader.clone(), Arc::clone(&range));
             async move {
                 let path = file.unit.file.path.clone();
-                let batches = reader.keys_of_file(file, range).await.map_err(|e| e.in_file(&path))?;
+                let batches = reader.keys_of_file(file, range, batch_rows).await.map_err(|e| e.in_file(&path))?;
                 Ok::<_, Error>(batches.map_err(move |e| e.in_file(&path)))
             }
         };
         stream::iter(files).then(of_file).try_flatten().boxed()
     }
 
-    async fn keys_of_file(&self, file: KeyFile, range: Arc<KeyRange>) -> Result<BoxStream<'static, Result<KeyBatch>>> {
+    async fn keys_of_file(
+        &self,
+        file: KeyFile,
+        range: Arc<KeyRange>,
+        batch_rows: usize,
+    ) -> Result<BoxStream<'static, Result<KeyBatch>>> {
         let KeyFile { number, unit, known, selection } = file;
         if selection.as_ref().is_some_and(|selection| selection.wanted_rows() == 0) {
             return Ok(stream::empty().boxed());
@@ -181,21 +193,23 @@ impl KeyReader {
         columns.extend(known.sequence.is_none().then(sequence_field));
         columns.extend((!known.adds_only).then(kind_field));
         let mapping = Arc::new(self.context.mapping_to(&unit, &columns, &[sequence_field(), kind_field()])?);
-        let selection = match (raw_read::deletions(&self.context, &unit, &self.io).await?, selection) {
+        let selection = match (raw_read::deletions(&self.context, &unit, &self.lane).await?, selection) {
             (Some(left), Some(wanted)) => Some(left.and(&wanted)),
             (left, wanted) => left.or(wanted),
         };
         let mut decoder = KeyDecoder::new(&self.spec, number, known, selection.as_ref())?;
         (decoder.filter, decoder.range) = (self.filter.clone(), range);
+        let memory = self.context.spec().memory.clone();
         let rows = raw_read::Rows { selection, ..Default::default() };
-        let io = Arc::clone(&self.io);
-        let batches = raw_read::open_mapped(&self.context, &unit, mapping, rows, KEY_BATCH_ROWS, io).await?;
-        Ok(stream::try_unfold((batches, decoder), |(mut batches, mut decoder)| async move {
+        let lane = Arc::clone(&self.lane);
+        let batches = raw_read::open_mapped(&self.context, &unit, mapping, rows, batch_rows, lane).await?;
+        Ok(stream::try_unfold((batches, decoder, memory), |(mut batches, mut decoder, memory)| async move {
             while !decoder.ended {
                 let Some(batch) = batches.next().await.transpose()? else { break };
-                let keys = decoder.keys(&batch)?;
+                let mut keys = decoder.keys(&batch)?;
                 if keys.rows() > 0 {
-                    return Ok(Some((keys, (batches, decoder))));
+                    keys.held = Some(memory.hold(keys.heap_bytes())?);
+                    return Ok(Some((keys, (batches, decoder, memory))));
                 }
             }
             Ok(None)
@@ -273,7 +287,8 @@ impl KeyDecoder {
             false => Kinds::Each(kinds(system.next().ok_or_else(short)?)?),
         };
         let user_sequences = self.user.as_ref().map(|rows| rows.convert_columns(&user)).transpose()?;
-        Ok(KeyBatch { file: self.file, positions, keys: self.keys.encode(key)?, user_sequences, sequences, kinds })
+        let (file, keys, held) = (self.file, self.keys.encode(key)?, None);
+        Ok(KeyBatch { file, positions, keys, user_sequences, sequences, kinds, held })
     }
 }
 

@@ -38,6 +38,10 @@ impl<S: Sink> Sink for LowestLevel<'_, S> {
         let kept = versions.iter().enumerate().filter(|(at, v)| counts(*at, v));
         self.inner.group(&kept.map(|(_, v)| *v).collect::<Vec<_>>())
     }
+
+    fn heap_bytes(&self) -> usize {
+        self.inner.heap_bytes()
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +64,10 @@ mod tests {
             self.0 = versions.iter().map(|v| v.batch.file).collect();
             Ok(())
         }
+
+        fn heap_bytes(&self) -> usize {
+            0
+        }
     }
 
     #[test]
@@ -67,7 +75,7 @@ mod tests {
         let batch = |file| {
             let positions = Positions::From(0);
             let (keys, sequences, kinds) = (Keys::Fixed(vec![0]), Sequences::About(0), Kinds::Adds);
-            Arc::new(KeyBatch { file, positions, keys, user_sequences: None, sequences, kinds })
+            Arc::new(KeyBatch { file, positions, keys, user_sequences: None, sequences, kinds, held: None })
         };
         for (levels, want) in [
             (vec![0, 5, 0, 4], vec![0, 2, 3]),

@@ -78,6 +78,11 @@ impl Marks {
         }
     }
 
+    /// The memory they hold, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.files.iter().map(|file| file.words.capacity() * size_of::<u64>()).sum()
+    }
+
     /// The marked rows of each file.
     pub fn finish(self) -> Vec<RowSelection> {
         self.files.into_iter().map(FileBits::finish).collect()

@@ -15,6 +15,7 @@ pub mod keys;
 pub mod loser_tree;
 pub mod lowest_level;
 pub mod marks;
+pub mod memory;
 pub mod section;
 pub mod survivors;
 pub mod tournament;

@@ -17,16 +17,17 @@ use super::key_filter::KeyFilter;
 use super::key_range::{KeyPart, KeyRange};
 use super::key_reader::{KeyFile, KeyReader, known_of, read_ahead};
 use super::lowest_level::LowestLevel;
+use super::memory::Held;
 use super::survivors::{Keep, Survivors};
 use super::tournament::{Sink, merge_keys};
 use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, Result};
 use crate::exec::assign::{MergedFile, ScanUnit};
 use crate::exec::context::ScanContext;
+use crate::file::Lane;
 use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
 use crate::split::{Section, SplitFile};
-use crate::storage::IoStats;
 
 /// How the versions of a key of a table are merged.
 #[derive(Debug, Clone)]
@@ -64,7 +65,14 @@ pub struct MergeSection {
     merged: Mutex<HashMap<String, Arc<MergedCell>>>,
 }
 
-type MergedCell = OnceCell<Arc<Merged>>;
+type MergedCell = OnceCell<Found>;
+
+/// What merging gave, and the memory it takes while the scan goes on.
+#[derive(Debug)]
+struct Found {
+    merged: Arc<Merged>,
+    _held: Option<Held>,
+}
 
 /// What merging the keys of a section gave.
 #[derive(Debug)]
@@ -114,23 +122,23 @@ impl MergeSection {
     }
 
     /// The rows of file `file` that are rows of the table; merges the section the first time.
-    pub async fn survivors(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>, file: usize) -> Result<RowSelection> {
-        let rows = &self.merged(context, io).await?.rows;
+    pub async fn survivors(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>, file: usize) -> Result<RowSelection> {
+        let rows = &self.merged(context, lane).await?.rows;
         rows.get(file).cloned().ok_or_else(|| Error::internal(format!("the section has no file {file}")))
     }
 
     /// The keys whose versions are combined, if the engine does so; merges the section the first time.
-    pub async fn groups(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Option<Arc<Groups>>> {
-        Ok(self.merged(context, io).await?.groups.clone())
+    pub async fn groups(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<Option<Arc<Groups>>> {
+        Ok(self.merged(context, lane).await?.groups.clone())
     }
 
-    async fn merged(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Arc<Merged>> {
+    async fn merged(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<Arc<Merged>> {
         let spec = context.merge_spec(&self.branch)?;
         let filter = KeyFilter::new(context, &spec, &self.partition)?;
         let cell = self.cell(filter.as_ref().map(KeyFilter::name).unwrap_or_default());
-        let reader = KeyReader { context: Arc::clone(context), spec, io: Arc::clone(io), filter: None };
-        let merged = cell.get_or_try_init(|| self.find(reader, filter));
-        merged.await.cloned()
+        let reader = KeyReader { context: Arc::clone(context), spec, lane: Arc::clone(lane), filter: None };
+        let found = cell.get_or_try_init(|| self.find(reader, filter)).await?;
+        Ok(Arc::clone(&found.merged))
     }
 
     fn cell(&self, filter: String) -> Arc<MergedCell> {
@@ -139,24 +147,27 @@ impl MergeSection {
     }
 
     /// What merging gives: out of the cache, or only of the keys that fulfil `filter` where these are few, or of all.
-    async fn find(&self, reader: KeyReader, filter: Option<KeyFilter>) -> Result<Arc<Merged>> {
+    async fn find(&self, reader: KeyReader, filter: Option<KeyFilter>) -> Result<Found> {
         let cache = Arc::clone(&reader.context.spec().cache);
+        let held = reader.context.spec().memory.hold(0)?;
         let key = CacheKey::new(CacheKind::MergedSection, self.cache_name(&reader.spec));
         if let Some(filter) = filter {
             if let Some(merged) = cache.get(&key) {
-                return Ok(merged);
+                return Ok(Found { merged, _held: None });
             }
             let reader = KeyReader { filter: Some(Arc::new(filter)), ..reader.clone() };
             let (runs, range) = self.key_files(&reader).await?;
             if self.leaves_few(&runs) {
-                return Ok(Arc::new(self.merge(&reader, runs, range).await?));
+                let merged = Arc::new(self.merge(&reader, runs, range, &held).await?);
+                return Ok(Found { merged, _held: Some(held) });
             }
         }
         let all = async {
             let (runs, range) = self.key_files(&reader).await?;
-            self.merge(&reader, runs, range).await
+            self.merge(&reader, runs, range, &held).await
         };
-        cache.get_or_load(key, all).await
+        let merged = cache.get_or_load(key, all).await?;
+        Ok(Found { merged, _held: Some(held) })
     }
 
     /// The files, run by run, and the range of keys that is read of them.
@@ -172,7 +183,7 @@ impl MergeSection {
         };
         let mut runs: Vec<Vec<_>> = self.section.runs.iter().map(|run| run.iter().map(&mut file).collect()).collect();
         let range = match self.part {
-            Some(part) => KeyRange::find(&reader.context, &reader.spec, &runs, part, &reader.io).await?,
+            Some(part) => KeyRange::find(&reader.context, &reader.spec, &runs, part, &reader.lane).await?,
             None => KeyRange::default(),
         };
         reader.select(&mut runs, &range).await?;
@@ -209,17 +220,17 @@ impl MergeSection {
         name
     }
 
-    async fn merge(&self, reader: &KeyReader, runs: Vec<Vec<KeyFile>>, range: KeyRange) -> Result<Merged> {
+    async fn merge(&self, reader: &KeyReader, runs: Vec<Vec<KeyFile>>, range: KeyRange, held: &Held) -> Result<Merged> {
         match &reader.spec.rule {
             Rule::Keep(keep) => {
                 let mut sink = Survivors::new(*keep, self.files().map(rows_of));
-                self.merge_into(reader, runs, range, &mut sink).await?;
+                self.merge_into(reader, (runs, range), &mut sink, held).await?;
                 Ok(Merged { rows: sink.finish(), groups: None })
             }
             Rule::Combine(_) => {
                 let of_runs: Vec<_> = self.section.runs.iter().map(|run| run.iter().map(rows_of).collect()).collect();
                 let mut sink = GroupSink::new(&of_runs)?;
-                self.merge_into(reader, runs, range, &mut sink).await?;
+                self.merge_into(reader, (runs, range), &mut sink, held).await?;
                 let (rows, groups) = sink.finish();
                 Ok(Merged { rows, groups: Some(Arc::new(groups)) })
             }
@@ -229,17 +240,20 @@ impl MergeSection {
     async fn merge_into<S: Sink>(
         &self,
         reader: &KeyReader,
-        runs: Vec<Vec<KeyFile>>,
-        range: KeyRange,
+        (runs, range): (Vec<Vec<KeyFile>>, KeyRange),
         sink: &mut S,
+        held: &Held,
     ) -> Result<()> {
-        let range = Arc::new(range);
-        let runs = runs.into_iter().map(|files| read_ahead(reader.keys(files, Arc::clone(&range)))).collect();
+        let (range, number) = (Arc::new(range), runs.len());
+        // Runs are read beside each other.
+        let beside = || KeyReader { lane: reader.lane.beside(), ..reader.clone() };
+        let keys = |files| read_ahead(beside().keys(files, Arc::clone(&range), number));
+        let runs = runs.into_iter().map(keys).collect();
         if reader.spec.lowest_level_only {
             let levels = self.files().map(|f| f.meta.level).collect();
-            return merge_keys(runs, &mut LowestLevel::new(sink, levels)).await;
+            return merge_keys(runs, &mut LowestLevel::new(sink, levels), Some(held)).await;
         }
-        merge_keys(runs, sink).await
+        merge_keys(runs, sink, Some(held)).await
     }
 
     /// A part of its keys.
@@ -254,10 +268,10 @@ impl MergeSection {
         self.files().map(|file| self.unit(file)).enumerate().map(merged)
     }
 
-    /// A file of it, to be read without regard to the others.
+    /// A file of it, to be read without regard to the others; a section does not know its bucket.
     pub fn unit(&self, file: &SplitFile) -> ScanUnit {
         let (branch, partition) = (self.branch.clone(), Arc::clone(&self.partition));
-        ScanUnit { branch, partition, file: file.clone(), merge: None }
+        ScanUnit { branch, partition, bucket: (-1, -1), file: file.clone(), merge: None }
     }
 }
 

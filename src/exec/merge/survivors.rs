@@ -73,6 +73,10 @@ impl Sink for Survivors {
             None => Ok(()),
         }
     }
+
+    fn heap_bytes(&self) -> usize {
+        self.rows.heap_bytes()
+    }
 }
 
 #[cfg(test)]
@@ -104,6 +108,7 @@ mod tests {
                 user_sequences: None,
                 sequences: Sequences::Each(rows.iter().map(|r| r.1).collect()),
                 kinds: Kinds::Each(rows.iter().map(|r| r.2).collect()),
+                held: None,
             })
         };
         rows.chunks(size).enumerate().map(batch).collect()
@@ -112,7 +117,7 @@ mod tests {
     fn survivors(runs: &[Vec<Row>], size: usize, keep: Keep) -> Result<Vec<Row>> {
         let streams = runs.iter().enumerate().map(|(file, rows)| stream::iter(batches(file, rows, size)).boxed());
         let mut sink = Survivors::new(keep, runs.iter().map(Vec::len));
-        futures::executor::block_on(merge_keys(streams.collect(), &mut sink))?;
+        futures::executor::block_on(merge_keys(streams.collect(), &mut sink, None))?;
         let mut rows = vec![];
         for (run, selection) in runs.iter().zip(sink.finish()) {
             let bits = selection.slice(0..run.len());

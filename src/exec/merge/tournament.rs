@@ -16,10 +16,11 @@ use std::sync::Arc;
 
 use arrow::row::{Row, Rows};
 use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{BoxStream, Fuse};
 
 use super::keys::Keys;
 use super::loser_tree::LoserTree;
+use super::memory::Held;
 use crate::error::{Error, Result};
 use crate::spec::row_kind::RowKind;
 
@@ -38,6 +39,8 @@ pub struct KeyBatch {
     pub sequences: Sequences,
     /// `_VALUE_KIND`
     pub kinds: Kinds,
+    /// The memory that it takes.
+    pub held: Option<Held>,
 }
 
 /// Physical positions of the rows of a batch.
@@ -107,6 +110,14 @@ impl KeyBatch {
         self.keys.len()
     }
 
+    /// The memory it holds, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let positions = if let Positions::List(list) = &self.positions { size_of_val(list.as_slice()) } else { 0 };
+        let sequences = if let Sequences::Each(list) = &self.sequences { size_of_val(list.as_slice()) } else { 0 };
+        let kinds = if let Kinds::Each(list) = &self.kinds { size_of_val(list.as_slice()) } else { 0 };
+        self.keys.heap_bytes() + self.user_sequences.as_ref().map_or(0, Rows::size) + positions + sequences + kinds
+    }
+
     fn sequence(&self, row: usize) -> i64 {
         match &self.sequences {
             Sequences::Each(sequences) => sequences.get(row).copied().unwrap_or(i64::MAX),
@@ -153,11 +164,14 @@ pub trait Sink {
 
     /// At least two rows of one key, oldest version first. Those of equal age stand in the order of their runs.
     fn group(&mut self, versions: &[Version<'_>]) -> Result<()>;
+
+    /// The memory it holds, in bytes.
+    fn heap_bytes(&self) -> usize;
 }
 
 /// A run: its batches, and where merging is in them.
 struct Cursor {
-    batches: BoxStream<'static, Result<KeyBatch>>,
+    batches: Fuse<BoxStream<'static, Result<KeyBatch>>>,
     /// `None` once the run has ended.
     batch: Option<Arc<KeyBatch>>,
     row: usize,
@@ -183,9 +197,14 @@ impl Cursor {
 /// A version that outlives its window.
 type Carried = (Arc<KeyBatch>, usize);
 
-/// Merges the keys of runs, and tells `sink` of every row.
-pub async fn merge_keys<S: Sink>(runs: Vec<BoxStream<'static, Result<KeyBatch>>>, sink: &mut S) -> Result<()> {
-    let mut cursors: Vec<_> = runs.into_iter().map(|batches| Cursor { batches, batch: None, row: 0 }).collect();
+/// Merges the keys of runs, and tells `sink` of every row; `held` knows what the sink takes.
+pub async fn merge_keys<S: Sink>(
+    runs: Vec<BoxStream<'static, Result<KeyBatch>>>,
+    sink: &mut S,
+    held: Option<&Held>,
+) -> Result<()> {
+    let mut cursors: Vec<_> =
+        runs.into_iter().map(|batches| Cursor { batches: batches.fuse(), batch: None, row: 0 }).collect();
     let mut carried: Vec<Carried> = vec![];
     loop {
         for cursor in &mut cursors {
@@ -194,6 +213,7 @@ pub async fn merge_keys<S: Sink>(runs: Vec<BoxStream<'static, Result<KeyBatch>>>
         if !merge_window(&mut cursors, &mut carried, sink)? {
             break;
         }
+        held.map_or(Ok(()), |held| held.resize(sink.heap_bytes()))?;
     }
     let mut last: Vec<_> = carried.iter().map(|(batch, row)| Version { batch, row: *row }).collect();
     tell(&mut last, sink)

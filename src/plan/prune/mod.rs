@@ -88,13 +88,11 @@ impl Pruning {
     /// What `predicate`, in columns of `schema`, leaves out of a branch.
     pub fn new(predicate: &Predicate, schema: &TableSchema, options: &TableOptions) -> Self {
         let partition_fields = schema.partition_fields();
-        let fixed_buckets = options.bucket > 0 || options.bucket == POSTPONE_BUCKET;
-        let function = bucket_function(options.bucket_function_type);
         Self {
             predicate: predicate.clone(),
             partition_types: partition_fields.iter().map(|f| f.data_type.clone()).collect(),
             partition_fields,
-            bucket_key: BucketKey::new(schema, function).filter(|_| fixed_buckets && !predicate.is_always()),
+            bucket_key: bucket_key(schema, options).filter(|_| !predicate.is_always()),
             only_bucket: options.scan_bucket,
             early_buckets: true,
             file_index: options.file_index_read_enabled,
@@ -245,10 +243,19 @@ impl Pruning {
     }
 
     fn deals_alike(&self, schema: &TableSchema) -> bool {
-        let function = schema.options.get("bucket-function.type").map(String::as_str).unwrap_or("default");
-        let theirs = BucketFunction::parse(function).ok().and_then(|function| BucketKey::new(schema, function));
-        matches!((&self.bucket_key, theirs), (Some(ours), Some(theirs)) if ours.agrees_with(&theirs))
+        self.bucket_key.as_ref().is_some_and(|ours| ours.is_of(schema))
     }
+}
+
+/// How a table with a fixed number of buckets deals rows to them.
+pub fn bucket_key(schema: &TableSchema, options: &TableOptions) -> Option<BucketKey> {
+    let function = match options.bucket_function_type {
+        BucketFunctionType::Default => BucketFunction::Default,
+        BucketFunctionType::Mod => BucketFunction::Mod,
+        BucketFunctionType::Hive => BucketFunction::Hive,
+    };
+    let fixed = options.bucket > 0 || options.bucket == POSTPONE_BUCKET;
+    BucketKey::new(schema, function).filter(|_| fixed)
 }
 
 /// The ids of all schemas that the entries of a manifest may have; `None` where these are many. A manifest has the
@@ -261,14 +268,6 @@ fn schema_ids(manifest: &ManifestFileMeta) -> Option<std::ops::RangeInclusive<i6
 fn schemas_of(manifests: &[&ManifestFileMeta]) -> Option<std::ops::RangeInclusive<i64>> {
     let told = manifests.iter().filter(|m| m.total_buckets.is_some());
     told.filter_map(|m| schema_ids(m)).max_by_key(|ids| *ids.end())
-}
-
-fn bucket_function(of: BucketFunctionType) -> BucketFunction {
-    match of {
-        BucketFunctionType::Default => BucketFunction::Default,
-        BucketFunctionType::Mod => BucketFunction::Mod,
-        BucketFunctionType::Hive => BucketFunction::Hive,
-    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,9 @@ use roaring::RoaringBitmap;
 
 use super::{ColumnRef, Leaf, Predicate};
 use crate::error::{Error, Result};
+use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::{DataType, TypeKind};
+use crate::spec::table_schema::TableSchema;
 use container::{Container, IndexEntry, IndexKind};
 use key::KeyType;
 use question::Question;
@@ -82,9 +84,30 @@ pub struct IndexedColumn {
     pub data_type: DataType,
 }
 
+impl IndexedColumn {
+    /// What a column is in a file of a schema; `None` where its index there must not be asked.
+    pub fn new(column: &ColumnRef, file: &DataFileMeta, schema: &TableSchema) -> Option<Self> {
+        let field = schema.fields.iter().find(|field| field.id == column.id)?;
+        let comparable = is_comparable(&field.data_type, &column.data_type, &file.file_name);
+        comparable.then(|| Self { name: field.name.clone(), data_type: field.data_type.clone() })
+    }
+}
+
+/// What the index in a file's manifest entry says, where there is one.
+pub fn ask_embedded(
+    predicate: &Predicate,
+    file: &DataFileMeta,
+    schema: &TableSchema,
+) -> Option<Result<FileIndexResult>> {
+    let index = Bytes::copy_from_slice(file.embedded_index.as_ref()?);
+    let column = |column: &ColumnRef| IndexedColumn::new(column, file, schema);
+    let indexes = FileIndexes::from_container(file.row_count, &index, predicate, &column);
+    Some(indexes.and_then(|indexes| indexes.evaluate(predicate, &column)))
+}
+
 /// Whether indexes of a column of a file's type can be asked about values of the table's: where the type has changed,
 /// values have, and so have those that a format does not give back as they were written.
-pub fn is_comparable(file: &DataType, table: &DataType, file_name: &str) -> bool {
+fn is_comparable(file: &DataType, table: &DataType, file_name: &str) -> bool {
     let is_orc = file_name.ends_with(".orc");
     match (&file.kind, &table.kind) {
         // ORC cuts the blanks of CHAR, and tells times of the writer's zone.

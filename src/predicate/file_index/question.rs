@@ -74,7 +74,10 @@ impl Question {
             Test::LessOrEqual(literal) => Some(below(key(literal)?, true, unit)),
             Test::Greater(literal) => Some(above(key(literal)?, false, unit)),
             Test::GreaterOrEqual(literal) => Some(above(key(literal)?, true, unit)),
-            Test::StartsWith(prefix) => Some(starting_with(prefix.as_bytes())),
+            Test::StartsWith(prefix) => match data_type.kind {
+                TypeKind::Char(_) | TypeKind::VarChar(_) => Some(starting_with(prefix.as_bytes())),
+                _ => None,
+            },
         }
     }
 }

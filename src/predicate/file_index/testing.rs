@@ -37,7 +37,12 @@ pub(crate) fn container(column: &str, indexes: &[(IndexKind, Option<Vec<u8>>)]) 
 
 /// The index of a kind over the values of a column, with blocks or chunks of a few keys.
 pub(crate) fn index(kind: IndexKind, version: u8, data_type: &DataType, values: &[Option<Datum>]) -> Vec<u8> {
-    let keys: Vec<Option<Key>> = values.iter().map(|v| v.as_ref().map(|v| Key::of(v, data_type).unwrap())).collect();
+    let key = |value: &Datum| match value {
+        Datum::Float(v) => Key::Float(*v),
+        Datum::Double(v) => Key::Double(*v),
+        other => Key::of(other, data_type).unwrap(),
+    };
+    let keys: Vec<Option<Key>> = values.iter().map(|v| v.as_ref().map(key)).collect();
     let key_type = KeyType::of(data_type).unwrap();
     match kind {
         IndexKind::BloomFilter => bloom_filter(&keys),

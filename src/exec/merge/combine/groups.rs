@@ -198,6 +198,10 @@ impl Sink for GroupSink {
         self.groups.ends.push(end.map_err(|_| Error::unsupported("more than 2^32 rows to merge in a section"))?);
         Ok(())
     }
+
+    fn heap_bytes(&self) -> usize {
+        self.alone.heap_bytes() + self.grouped.heap_bytes() + self.groups.heap_bytes()
+    }
 }
 
 #[cfg(test)]
@@ -211,7 +215,15 @@ mod tests {
     fn batch(file: usize, rows: usize) -> Arc<KeyBatch> {
         let kinds = vec![RowKind::Insert, RowKind::Delete].into_iter().cycle().take(rows).collect();
         let (keys, sequences, kinds) = (Keys::Fixed(vec![0; rows]), Sequences::About(0), Kinds::Each(kinds));
-        Arc::new(KeyBatch { file, positions: Positions::From(0), keys, user_sequences: None, sequences, kinds })
+        Arc::new(KeyBatch {
+            file,
+            positions: Positions::From(0),
+            keys,
+            user_sequences: None,
+            sequences,
+            kinds,
+            held: None,
+        })
     }
 
     #[test]

@@ -20,12 +20,12 @@ use crate::exec::assign::{CombineUnit, ScanUnit};
 use crate::exec::context::ScanContext;
 use crate::exec::merge::aggregate::Member;
 use crate::exec::merge::key_reader::read_ahead;
+use crate::exec::merge::memory::Held;
 use crate::exec::raw_read;
-use crate::file::BatchStream;
+use crate::file::{BatchStream, Lane};
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
-use crate::storage::IoStats;
 
 /// Versions of a chunk, for each key that a batch may have.
 const VERSIONS_PER_KEY: usize = 4;
@@ -39,11 +39,11 @@ pub async fn open(
     context: Arc<ScanContext>,
     unit: CombineUnit,
     batch_size: usize,
-    io: Arc<IoStats>,
+    lane: Arc<Lane>,
 ) -> Result<BatchStream> {
     let folder = unit.section.files().next().and_then(|f| f.path.rsplit_once('/')).map_or("", |(folder, _)| folder);
     let folder = folder.to_owned();
-    let opened = open_unit(context, &unit, batch_size, io).await;
+    let opened = open_unit(context, &unit, batch_size, lane).await;
     let batches = opened.map_err(|e| e.in_file(&folder))?;
     Ok(batches.map_err(move |e| e.in_file(&folder)).boxed())
 }
@@ -52,9 +52,9 @@ async fn open_unit(
     context: Arc<ScanContext>,
     unit: &CombineUnit,
     batch_size: usize,
-    io: Arc<IoStats>,
+    lane: Arc<Lane>,
 ) -> Result<BatchStream> {
-    let Some(groups) = unit.section.groups(&context, &io).await? else { return Ok(stream::empty().boxed()) };
+    let Some(groups) = unit.section.groups(&context, &lane).await? else { return Ok(stream::empty().boxed()) };
     let part = groups.part(unit.part, unit.parts)?;
     if part.groups.is_empty() {
         return Ok(stream::empty().boxed());
@@ -63,9 +63,10 @@ async fn open_unit(
     let spec = context.combine_spec(branch)?;
     let wanted = context.wanted(branch)?;
     let plan = CombinePlan::new(&spec, &wanted)?;
-    let runs = read_runs(&context, unit, &groups, &part, &plan, batch_size, &io);
+    let runs = read_runs(&context, unit, &groups, &part, &plan, batch_size, &lane);
+    let held = context.spec().memory.hold(0)?;
     let output = raw_read::Output::new(context, unit.section.partition())?;
-    let combiner = Combiner::new(groups, part.groups, plan, runs, batch_size);
+    let combiner = Combiner::new(groups, part.groups, plan, runs, batch_size, Some(held));
     Ok(combiner.batches().map(move |batch| output.rows(&batch?)).boxed())
 }
 
@@ -77,7 +78,7 @@ fn read_runs(
     part: &Part,
     plan: &CombinePlan,
     batch_size: usize,
-    io: &Arc<IoStats>,
+    lane: &Arc<Lane>,
 ) -> Vec<Run> {
     let fields: Arc<[DataField]> = plan.read_fields().into();
     let runs = unit.section.runs().len().max(1);
@@ -99,7 +100,7 @@ fn read_runs(
             }
         }
         first_file += run.len();
-        let batches = rows_of_files(Arc::clone(context), Arc::clone(&fields), files, batch_rows, Arc::clone(io));
+        let batches = rows_of_files(Arc::clone(context), Arc::clone(&fields), files, batch_rows, lane.beside());
         let batches = if fields.is_empty() { batches } else { read_ahead(batches) };
         readers.push(Run::new(batches, ranks.start));
     }
@@ -112,16 +113,16 @@ fn rows_of_files(
     fields: Arc<[DataField]>,
     files: Vec<(ScanUnit, RowSelection)>,
     batch_rows: usize,
-    io: Arc<IoStats>,
+    lane: Arc<Lane>,
 ) -> BatchStream {
     let open = move |(unit, rows): (ScanUnit, RowSelection)| {
-        let (context, fields, io) = (Arc::clone(&context), Arc::clone(&fields), Arc::clone(&io));
+        let (context, fields, lane) = (Arc::clone(&context), Arc::clone(&fields), Arc::clone(&lane));
         async move {
             let path = unit.file.path.clone();
             let open = async {
                 let mapping = Arc::new(context.mapping_to(&unit, &fields, &[])?);
                 let rows = raw_read::Rows { selection: Some(rows), ..Default::default() };
-                raw_read::open_mapped(&context, &unit, mapping, rows, batch_rows, io).await
+                raw_read::open_mapped(&context, &unit, mapping, rows, batch_rows, lane).await
             };
             let batches = open.await.map_err(|e| e.in_file(&path))?;
             Ok::<_, Error>(batches.map_err(move |e| e.in_file(&path)))
@@ -139,13 +140,21 @@ pub struct Combiner {
     schema: SchemaRef,
     runs: Vec<Run>,
     batch_size: usize,
+    held: Option<Held>,
 }
 
 impl Combiner {
-    /// Combines a range of groups, of whose versions `runs` have the values.
-    pub fn new(groups: Arc<Groups>, left: Range<usize>, plan: CombinePlan, runs: Vec<Run>, batch_size: usize) -> Self {
+    /// Combines a range of groups, of whose versions `runs` have the values; `held` knows what these take.
+    pub fn new(
+        groups: Arc<Groups>,
+        left: Range<usize>,
+        plan: CombinePlan,
+        runs: Vec<Run>,
+        batch_size: usize,
+        held: Option<Held>,
+    ) -> Self {
         let fields: Vec<_> = plan.columns().iter().map(|c| c.field.clone()).collect();
-        Self { groups, left, plan, schema: arrow_schema(&fields), runs, batch_size: batch_size.max(1) }
+        Self { groups, left, plan, schema: arrow_schema(&fields), runs, batch_size: batch_size.max(1), held }
     }
 
     /// Batches of the wanted columns.
@@ -172,6 +181,8 @@ impl Combiner {
             for (run, end) in self.runs.iter_mut().zip(&ends) {
                 run.load(*end, &self.plan).await?;
             }
+            let bytes = || self.runs.iter().map(Run::heap_bytes).sum();
+            self.held.as_ref().map_or(Ok(()), |held| held.resize(bytes()))?;
         }
         let batch = self.combine(chunk, reads)?;
         self.runs.iter_mut().zip(&ends).for_each(|(run, end)| run.release(*end));
