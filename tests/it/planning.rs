@@ -13,7 +13,7 @@ use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use url::Url;
 
 /// Long enough that what may be asked for at the same time is.
-const ANSWER_AFTER: Duration = Duration::from_millis(60);
+const ANSWER_AFTER: Duration = Duration::from_millis(150);
 
 fn warehouse() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/warehouse")
