@@ -9,6 +9,7 @@ mod indexes;
 mod layout;
 mod options;
 mod planning;
+mod read_ahead;
 mod requests;
 mod statistics;
 mod support;
