@@ -50,13 +50,11 @@ const BATCHES_AHEAD: usize = 2;
 /// Files of which it is found at once which rows may be wanted.
 const FILES_AT_ONCE: usize = 16;
 
-/// The column of sequence numbers in data files.
-pub fn sequence_field() -> DataField {
+fn sequence_field() -> DataField {
     DataField::new(SEQUENCE_NUMBER_ID, "_SEQUENCE_NUMBER", TypeKind::BigInt.not_null())
 }
 
-/// The column of row kinds in data files.
-pub fn kind_field() -> DataField {
+fn kind_field() -> DataField {
     DataField::new(VALUE_KIND_ID, "_VALUE_KIND", TypeKind::TinyInt.not_null())
 }
 
