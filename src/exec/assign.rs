@@ -31,6 +31,8 @@ pub struct ScanUnit {
     pub branch: Option<Arc<str>>,
     /// The partition's values, as a serialized `BinaryRow`.
     pub partition: Arc<[u8]>,
+    /// The bucket's number, and how many there were when the file was written.
+    pub bucket: (i32, i32),
     /// The file.
     pub file: SplitFile,
     /// Where the file's rows must be merged with those of others.
@@ -134,6 +136,7 @@ impl ScanTasks {
         let unit = |file: &SplitFile, merge| ScanUnit {
             branch: split.branch.clone(),
             partition: Arc::clone(&split.partition),
+            bucket: (split.bucket, split.total_buckets),
             file: file.clone(),
             merge,
         };
@@ -156,11 +159,9 @@ impl ScanTasks {
         }
     }
 
-    /// How many rows all tasks together give.
-    pub fn rows(&self) -> Precision<usize> {
-        let of_sections = self.cut.iter().flat_map(|cut| cut.section.units());
-        let rows = self.files.iter().map(ScanUnit::rows).chain(of_sections.map(|unit| unit.rows()));
-        rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
+    /// All files, those of sections that are cut included.
+    pub fn units(&self) -> impl Iterator<Item = ScanUnit> + '_ {
+        self.files.iter().cloned().chain(self.cut.iter().flat_map(|cut| cut.section.units()))
     }
 
     /// Deals the tasks out to at most `partitions` output partitions, at least one; none is empty unless there are no
@@ -288,7 +289,7 @@ mod tests {
     fn unit(name: usize, size: u64) -> ScanUnit {
         let meta = DataFileMeta { file_name: name.to_string(), file_size: size as i64, ..DataFileMeta::empty() };
         let file = SplitFile { path: name.to_string(), meta: Arc::new(meta), deletion: None, range: None };
-        ScanUnit { branch: None, partition: Arc::from([].as_slice()), file, merge: None }
+        ScanUnit { branch: None, partition: Arc::from([].as_slice()), bucket: (0, -1), file, merge: None }
     }
 
     fn assign(units: &[ScanUnit], partitions: usize) -> Vec<Vec<ScanUnit>> {

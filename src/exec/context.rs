@@ -5,8 +5,8 @@
 //! Mappings are made once per schema and set of written columns, and kept.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,15 +18,23 @@ use super::evolution::CastContext;
 use super::evolution::SchemaMapping;
 use super::filter::ScanFilters;
 use super::merge::combine::spec::CombineSpec;
+use super::merge::key_reader::system_fields;
 use super::merge::memory::MergeMemory;
 use super::merge::section::{MergeSpec, Rule};
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
+use crate::options::TableOptions;
+use crate::predicate::Predicate;
+use crate::predicate::bucket::BucketKey;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
+use crate::spec::statistics::Statistics;
 use crate::spec::table_schema::TableSchema;
 use crate::storage::Storage;
+
+/// What the names of key columns begin with in data files. Java: `SpecialFields.KEY_FIELD_PREFIX`.
+const KEY_FIELD_PREFIX: &str = "_KEY_";
 
 /// What a scan needs to know besides its splits.
 #[derive(Debug, Clone)]
@@ -51,6 +59,8 @@ pub struct ScanSpec {
     pub zone: Tz,
     /// See [`ReadRequest::orc_legacy_ltz`](crate::file::ReadRequest).
     pub orc_legacy_ltz: bool,
+    /// What an ANALYZE found, of this snapshot or an earlier one.
+    pub analyzed: Option<Arc<Statistics>>,
 }
 
 /// The schemas of one branch. Schema ids, and what fields they number, are a branch's own.
@@ -62,12 +72,19 @@ pub struct SourceSchemas {
     pub by_id: HashMap<i64, Arc<TableSchema>>,
     /// How versions of a key are merged, in a branch with a primary key.
     pub merge: Option<Arc<MergeSpec>>,
+    /// What the query says of the branch's rows, in its field ids; `None` where that is nothing.
+    pub predicate: Option<Arc<Predicate>>,
+    /// Whether file indexes are asked.
+    pub asks_indexes: bool,
+    /// How rows are dealt to buckets, in a branch with a fixed number of them.
+    pub bucket_key: Option<Arc<BucketKey>>,
 }
 
 /// How files become rows of the wanted columns; shared by all output partitions.
 #[derive(Debug)]
 pub struct ScanContext {
     spec: Arc<ScanSpec>,
+    output: Vec<DataField>,
     schema: SchemaRef,
     /// For each output column: its place among the partition columns, or among the columns that come from files.
     sources: Vec<ColumnSource>,
@@ -117,7 +134,7 @@ impl ScanContext {
         }
         let schema = arrow_schema(&output);
         let (filters, filter_mappings) = (ScanFilters::default(), Mutex::default());
-        Ok(Self { spec, schema, sources, file_columns, mappings: Mutex::default(), filters, filter_mappings })
+        Ok(Self { spec, output, schema, sources, file_columns, mappings: Mutex::default(), filters, filter_mappings })
     }
 
     /// The same, with conditions on the rows.
@@ -139,6 +156,11 @@ impl ScanContext {
     /// The schema of the output.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// The output columns, as the table has them.
+    pub fn output_fields(&self) -> &[DataField] {
+        &self.output
     }
 
     /// Where each output column comes from.
@@ -175,12 +197,33 @@ impl ScanContext {
 
     /// How the columns of a unit's file, and the `system` columns besides, become other wanted ones of its branch.
     pub fn mapping_to(&self, unit: &ScanUnit, wanted: &[DataField], system: &[DataField]) -> Result<SchemaMapping> {
-        let file = &unit.file.meta;
-        let schema = self.source(&unit.branch)?.by_id.get(&file.schema_id);
-        let schema = schema.ok_or_else(|| Error::internal(format!("schema {} was not loaded", file.schema_id)))?;
-        let mut written = written_fields(schema, file.write_cols.as_deref());
+        let mut written = written_fields(self.file_schema(unit)?, unit.file.meta.write_cols.as_deref());
         written.extend(system.iter().cloned());
         SchemaMapping::new(&written, wanted, CastContext { zone: self.spec.zone })
+    }
+
+    /// The columns of a unit's file in the order of its writer. Java: `KeyValue.schema`, `KeyValueThinDataFileWriterImpl`.
+    pub fn physical_fields(&self, unit: &ScanUnit) -> Result<Vec<DataField>> {
+        let schema = self.file_schema(unit)?;
+        let values = written_fields(schema, unit.file.meta.write_cols.as_deref());
+        if schema.primary_keys.is_empty() {
+            return Ok(values);
+        }
+        let mut fields = vec![];
+        if !TableOptions::effective(&schema.options, &BTreeMap::new())?.data_file_thin_mode {
+            let key = |f: DataField| DataField { name: format!("{KEY_FIELD_PREFIX}{}", f.name), ..f };
+            fields.extend(schema.trimmed_primary_key_fields().into_iter().map(key));
+        }
+        fields.extend([sequence_field(), kind_field()]);
+        fields.extend(values);
+        Ok(fields)
+    }
+
+    /// The schema that a unit's file was written with.
+    fn file_schema(&self, unit: &ScanUnit) -> Result<&Arc<TableSchema>> {
+        let id = unit.file.meta.schema_id;
+        let schema = self.source(&unit.branch)?.by_id.get(&id);
+        schema.ok_or_else(|| Error::internal(format!("schema {id} was not loaded")))
     }
 
     /// How versions of a key are merged in a branch.
@@ -197,7 +240,8 @@ impl ScanContext {
         }
     }
 
-    fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {
+    /// The schemas of a branch.
+    pub fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {
         self.spec.sources.get(branch).ok_or_else(|| Error::internal("the schemas of a branch were not loaded"))
     }
 }

@@ -14,6 +14,7 @@ use futures::{StreamExt, stream};
 use super::assign::ScanUnit;
 use super::context::{ColumnSource, ScanContext, ScanSpec};
 use super::evolution::SchemaMapping;
+use super::file_index::{self, Indexed};
 use super::lost_folder::{self, PartitionNames};
 use super::unit_filter;
 use crate::error::{Error, ErrorKind, Result};
@@ -55,9 +56,17 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
         return Ok(stream::empty().boxed());
     };
     files.add_matched(1);
+    let indexed = file_index::ask(&context, unit, &io, &narrowing.metrics).await?;
+    if matches!(indexed, Indexed::Skip) {
+        return Ok(stream::empty().boxed());
+    }
     opened.add(1);
     // Which rows survive merging is found without any filter on them.
-    let selection = wanted_rows(&context, unit, &io).await?;
+    let selection = match (wanted_rows(&context, unit, &io).await?, indexed) {
+        (Some(rows), Indexed::Rows(indexed)) => Some(rows.and(&indexed)),
+        (None, Indexed::Rows(indexed)) => Some(indexed),
+        (rows, _) => rows,
+    };
     if selection.as_ref().is_some_and(|s| s.wanted_rows() == 0) {
         return Ok(stream::empty().boxed());
     }
@@ -136,9 +145,11 @@ pub fn request(
 ) -> Result<ReadRequest> {
     let (spec, meta) = (context.spec(), &unit.file.meta);
     let size = u64::try_from(meta.file_size).map_err(|_| Error::corrupt(format!("has the size {}", meta.file_size)))?;
+    let format = FileFormat::of_file_name(&meta.file_name)?;
     Ok(ReadRequest {
         file: spec.storage.file(&Location::parse(&unit.file.path)?, Some(size))?.with_stats(io),
-        format: FileFormat::of_file_name(&meta.file_name)?,
+        format,
+        written: if format == FileFormat::Row { context.physical_fields(unit)? } else { vec![] },
         fields: mapping.read_fields().to_vec(),
         range: unit.file.range.clone(),
         selection: rows.selection,

@@ -25,6 +25,7 @@ use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 
 use super::assign::ScanUnit;
 use super::context::ScanContext;
+use super::dynamic;
 use super::evolution::{Origin, SchemaMapping};
 use super::filter::{ScanFilter, replace_columns};
 use crate::error::{Error, Result};
@@ -55,6 +56,9 @@ pub fn narrow(
         if filter.exact {
             narrowing.row_filters.push(Arc::new(filter));
         }
+    }
+    if !dynamic::may_match(context, unit)? {
+        return Ok(None);
     }
     narrowing.predicate = predicate.finish();
     Ok(Some(narrowing))

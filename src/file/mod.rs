@@ -16,6 +16,7 @@ pub mod narrowing;
 pub mod orc;
 pub mod parquet;
 pub mod prune_metrics;
+pub mod row;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub struct ReadRequest {
     /// The wanted columns, as the schema has them that the file was written with. May be none: then the batches have
     /// only a number of rows.
     pub fields: Vec<DataField>,
+    /// All columns of the file in the order they were written, for the formats whose files do not say it: row files.
+    pub written: Vec<DataField>,
     /// Only the row groups, stripes or blocks whose first byte is in this range; `None` = all.
     pub range: Option<Range<u64>>,
     /// The rows that are wanted, by their position in the file; `None` = all.
@@ -66,6 +69,7 @@ pub async fn open(request: ReadRequest) -> Result<BatchStream> {
     match request.format {
         FileFormat::Parquet => parquet::open(request).await,
         FileFormat::Avro => filtered::open_filtered(request, avro::open).await,
+        FileFormat::Row => filtered::open_filtered(request, row::open).await,
         #[cfg(feature = "orc")]
         FileFormat::Orc => filtered::open_filtered(request, orc::open).await,
         #[cfg(not(feature = "orc"))]
@@ -99,6 +103,8 @@ pub enum FileFormat {
     Orc,
     /// Apache Avro
     Avro,
+    /// Paimon's own row files, of versions after 1.4
+    Row,
 }
 
 impl FileFormat {
@@ -115,6 +121,7 @@ impl FileFormat {
             "parquet" => Ok(FileFormat::Parquet),
             "orc" => Ok(FileFormat::Orc),
             "avro" => Ok(FileFormat::Avro),
+            "row" => Ok(FileFormat::Row),
             other => Err(Error::unsupported(format!("data files of format '{other}'")).in_file(name)),
         }
     }
@@ -131,6 +138,7 @@ mod tests {
             ("data-1.zstd.orc", Some(FileFormat::Orc)),
             ("data-1.avro", Some(FileFormat::Avro)),
             ("data-1.parquet.gz", Some(FileFormat::Parquet)),
+            ("data-1.row", Some(FileFormat::Row)),
             ("data-1.lance", None),
             ("noextension", None),
         ] {

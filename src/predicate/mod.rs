@@ -10,6 +10,9 @@
 
 pub mod bucket;
 pub mod evaluate;
+pub mod file_index;
+pub mod file_stats;
+pub mod literal;
 pub mod simplify;
 pub mod stats;
 

@@ -5,7 +5,11 @@
 mod damage;
 mod filters;
 mod golden;
+mod indexes;
 mod layout;
 mod options;
+mod planning;
 mod requests;
+mod statistics;
 mod support;
+mod switches;

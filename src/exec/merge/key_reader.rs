@@ -50,12 +50,19 @@ const BATCHES_AHEAD: usize = 2;
 /// Files of which it is found at once which rows may be wanted.
 const FILES_AT_ONCE: usize = 16;
 
-fn sequence_field() -> DataField {
+/// The column of sequence numbers in data files.
+pub fn sequence_field() -> DataField {
     DataField::new(SEQUENCE_NUMBER_ID, "_SEQUENCE_NUMBER", TypeKind::BigInt.not_null())
 }
 
-fn kind_field() -> DataField {
+/// The column of row kinds in data files.
+pub fn kind_field() -> DataField {
     DataField::new(VALUE_KIND_ID, "_VALUE_KIND", TypeKind::TinyInt.not_null())
+}
+
+/// The columns that hold a file's sequence numbers and row kinds, besides the table's own.
+pub fn system_fields() -> [DataField; 2] {
+    [sequence_field(), kind_field()]
 }
 
 /// What is known of the rows of a file without reading.

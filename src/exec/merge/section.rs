@@ -266,10 +266,10 @@ impl MergeSection {
         self.files().map(|file| self.unit(file)).enumerate().map(merged)
     }
 
-    /// A file of it, to be read without regard to the others.
+    /// A file of it, to be read without regard to the others; a section does not know its bucket.
     pub fn unit(&self, file: &SplitFile) -> ScanUnit {
         let (branch, partition) = (self.branch.clone(), Arc::clone(&self.partition));
-        ScanUnit { branch, partition, file: file.clone(), merge: None }
+        ScanUnit { branch, partition, bucket: (-1, -1), file: file.clone(), merge: None }
     }
 }
 

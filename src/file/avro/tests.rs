@@ -34,6 +34,7 @@ fn read(file: &[u8], fields: &[DataField], range: Option<Range<u64>>, batch_size
             file: InputFile::new(store as Arc<dyn ObjectStore>, path, None),
             format: FileFormat::Avro,
             fields: fields.to_vec(),
+            written: vec![],
             range,
             batch_size,
             orc_legacy_ltz: true,

@@ -51,6 +51,7 @@ pub(super) async fn read_with(
         file,
         format: FileFormat::Orc,
         fields,
+        written: vec![],
         range,
         selection: None,
         batch_size,

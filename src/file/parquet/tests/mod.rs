@@ -44,6 +44,7 @@ async fn request(bytes: Vec<u8>, fields: Vec<DataField>) -> ReadRequest {
         file: InputFile::new(Arc::new(store), path, Some(size_bytes)),
         format: FileFormat::Parquet,
         fields,
+        written: vec![],
         range: None,
         batch_size: 1024,
         orc_legacy_ltz: false,
