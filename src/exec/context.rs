@@ -214,7 +214,7 @@ impl ScanContext {
             let key = |f: DataField| DataField { name: format!("{KEY_FIELD_PREFIX}{}", f.name), ..f };
             fields.extend(schema.trimmed_primary_key_fields().into_iter().map(key));
         }
-        fields.extend([sequence_field(), kind_field()]);
+        fields.extend(system_fields());
         fields.extend(values);
         Ok(fields)
     }
