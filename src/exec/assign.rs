@@ -17,6 +17,7 @@ use super::merge::key_range::{KeyPart, can_cut};
 use super::merge::section::{MergeSection, Rule};
 use crate::file::FileFormat;
 use crate::split::{DataSplit, SplitFile};
+use crate::storage::Location;
 
 /// What opening a file costs, in bytes of reading.
 const OPEN_COST_BYTES: u64 = 256 << 10;
@@ -60,6 +61,28 @@ pub enum ScanTask {
 }
 
 impl ScanTask {
+    /// How many bytes its files have.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            ScanTask::Read(unit) => unit.file.range.as_ref().map_or(unit.size_bytes(), |range| range.end - range.start),
+            ScanTask::Combine(unit) => section_bytes(&unit.section) / (unit.parts as u64).max(1),
+        }
+    }
+
+    /// How many rows it gives at most; of an unknown number none are expected.
+    pub fn expected_rows(&self) -> usize {
+        self.rows().get_value().copied().unwrap_or(0)
+    }
+
+    /// Whether its files lie on a disk of this machine.
+    pub fn is_local(&self) -> bool {
+        let path = match self {
+            ScanTask::Read(unit) => Some(&unit.file.path),
+            ScanTask::Combine(unit) => unit.section.files().next().map(|file| &file.path),
+        };
+        path.and_then(|path| Location::parse(path).ok()).is_some_and(|location| location.is_local())
+    }
+
     /// How many rows it gives.
     pub fn rows(&self) -> Precision<usize> {
         match self {

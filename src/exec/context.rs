@@ -24,6 +24,7 @@ use super::merge::section::{MergeSpec, Rule};
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
+use crate::file::prefetch::ReadAheadSettings;
 use crate::options::TableOptions;
 use crate::predicate::Predicate;
 use crate::predicate::bucket::BucketKey;
@@ -61,6 +62,8 @@ pub struct ScanSpec {
     pub orc_legacy_ltz: bool,
     /// What an ANALYZE found, of this snapshot or an earlier one.
     pub analyzed: Option<Arc<Statistics>>,
+    /// What is read ahead.
+    pub read_ahead: ReadAheadSettings,
 }
 
 /// The schemas of one branch. Schema ids, and what fields they number, are a branch's own.
@@ -166,6 +169,12 @@ impl ScanContext {
     /// Where each output column comes from.
     pub fn sources(&self) -> &[ColumnSource] {
         &self.sources
+    }
+
+    /// About how many of a file's bytes are read: columns are taken to be of one size.
+    pub fn wanted_bytes(&self, file_bytes: u64) -> u64 {
+        let (wanted, all) = (self.file_columns.len() as u64, (self.spec.fields.len() as u64).max(1));
+        (file_bytes / all).saturating_mul(wanted.min(all))
     }
 
     /// How the columns of a unit's file become the wanted ones.

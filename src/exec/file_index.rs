@@ -5,6 +5,7 @@
 //! that is not known leaves nothing out, and is counted. What an index said is kept in the session's cache: neither of
 //! both ever changes, and the parts of a file that several output partitions read ask only once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::{FileFormat, PruneMetrics};
 use crate::predicate::file_index::container::{Container, IndexEntry, column_names};
 use crate::predicate::file_index::{FileIndexResult, FileIndexes, IndexedColumn, ask_embedded};
-use crate::predicate::{ColumnRef, Predicate};
+use crate::predicate::{ColumnRef, Leaf, Predicate};
 use crate::selection::RowSelection;
 use crate::spec::binary_row::BinaryRow;
 use crate::spec::data_file::DataFileMeta;
@@ -86,7 +87,7 @@ fn is_part_without_positions(unit: &ScanUnit) -> bool {
 
 /// What is asked of the indexes of one file.
 struct Question<'a> {
-    predicate: Predicate,
+    predicate: Cow<'a, Predicate>,
     schema: &'a TableSchema,
     file: &'a DataFileMeta,
 }
@@ -100,9 +101,12 @@ impl<'a> Question<'a> {
         if file.embedded_index.is_none() && index_file(file).is_none() {
             return Ok(None);
         }
-        let known = source.predicate.iter().map(|predicate| Predicate::clone(predicate));
-        let predicate = Predicate::all_of(known.chain(dynamic::predicate(context, unit)?));
-        let predicate = residual(&predicate, context, unit)?;
+        let predicate = match (source.predicate.as_deref(), dynamic::predicate(context, unit)?) {
+            (Some(known), None) => Cow::Borrowed(known),
+            (known, Some(now)) => Cow::Owned(Predicate::all_of(known.cloned().into_iter().chain([now]))),
+            (None, None) => return Ok(None),
+        };
+        let predicate = residual(predicate, context, unit)?;
         let question = Self { predicate, schema, file };
         let names = column_names(&question.predicate, &|column| question.column(column));
         Ok(may_be_indexed(&names, schema).then_some(question))
@@ -183,16 +187,16 @@ fn index_file(file: &DataFileMeta) -> Option<&String> {
 }
 
 /// What the predicate says of the file's columns, with its partition's values known.
-fn residual(predicate: &Predicate, context: &ScanContext, unit: &ScanUnit) -> Result<Predicate> {
+fn residual<'a>(predicate: Cow<'a, Predicate>, context: &ScanContext, unit: &ScanUnit) -> Result<Cow<'a, Predicate>> {
     let fields = &context.spec().partition_fields;
-    if fields.is_empty() {
-        return Ok(predicate.clone());
+    let place = |leaf: &Leaf| fields.iter().position(|f| f.name == leaf.column.name);
+    if !predicate.any_leaf(&|leaf| place(leaf).is_some()) {
+        return Ok(predicate);
     }
     let values = BinaryRow::from_serialized(&unit.partition)?.decode(fields.iter().map(|f| &f.data_type))?;
-    Ok(predicate.residual(&mut |leaf| {
-        let at = fields.iter().position(|f| f.name == leaf.column.name)?;
-        Some(leaf.evaluate(values.get(at)?.as_ref()) == Some(true))
-    }))
+    Ok(Cow::Owned(
+        predicate.residual(&mut |leaf| Some(leaf.evaluate(values.get(place(leaf)?)?.as_ref()) == Some(true))),
+    ))
 }
 
 /// Whether columns may be among those that a writer was told to index, so that an index file is worth a request. Where

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, Time};
 
 use crate::file::PruneMetrics;
+use crate::file::prefetch::PrefetchMetrics;
 use crate::storage::IoStats;
 
 /// The metrics of one output partition.
@@ -20,6 +21,8 @@ pub struct ScanMetrics {
     pub time_decoding: Time,
     /// What was not read.
     pub pruned: PruneMetrics,
+    /// How reading ahead went.
+    pub prefetch: PrefetchMetrics,
     bytes_scanned: Count,
     requests: Count,
     time_reading: Time,
@@ -37,6 +40,7 @@ impl ScanMetrics {
             time_opening: time("time_opening"),
             time_decoding: time("time_decoding"),
             pruned: PruneMetrics::new(set, partition),
+            prefetch: PrefetchMetrics::new(set, partition),
             bytes_scanned: count("bytes_scanned"),
             requests: count("requests"),
             time_reading: time("time_reading"),

@@ -19,6 +19,7 @@ pub mod scan_exec;
 pub mod split_stream;
 pub mod statistics;
 pub mod unit_filter;
+pub mod work;
 
 pub use context::{ScanSpec, SourceSchemas};
 pub use scan_exec::{PaimonScanExec, ScanLabel};

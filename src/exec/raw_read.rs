@@ -18,12 +18,12 @@ use super::file_index::{self, Indexed};
 use super::lost_folder::{self, PartitionNames};
 use super::unit_filter;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::{self, BatchStream, FileFormat, Narrowing, PruneMetrics, PruneSwitches, ReadRequest};
+use crate::file::{self, BatchStream, FileFormat, Lane, Narrowing, PruneMetrics, PruneSwitches, ReadRequest};
 use crate::selection::RowSelection;
 use crate::spec::binary_row::BinaryRow;
 use crate::spec::datum_array::datums_to_array;
 use crate::spec::deletion_vector::DeletionVector;
-use crate::storage::{IoStats, Location};
+use crate::storage::Location;
 
 /// How the units of an output partition are read.
 #[derive(Debug, Clone)]
@@ -32,12 +32,14 @@ pub struct ReadMode {
     pub batch_size: usize,
     /// Which statistics are asked.
     pub switches: PruneSwitches,
-    /// Where reads are counted.
-    pub io: Arc<IoStats>,
+    /// Through which it is read.
+    pub lane: Arc<Lane>,
     /// Files (or parts of files) that were opened.
     pub opened: Count,
     /// Where it is counted what is not read.
     pub pruned: PruneMetrics,
+    /// After so many rows no more are wanted; `None` = all are.
+    pub limit: Option<usize>,
 }
 
 /// Opens a unit: everything that must be known before its first batch is read here.
@@ -49,20 +51,20 @@ pub async fn open(context: Arc<ScanContext>, unit: ScanUnit, mode: ReadMode) -> 
 }
 
 async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -> Result<BatchStream> {
-    let ReadMode { batch_size, switches, io, opened, pruned } = mode;
+    let ReadMode { batch_size, switches, lane, opened, pruned, limit } = mode;
     let files = pruned.files.clone();
     let Some(narrowing) = unit_filter::narrow(&context, unit, switches, pruned)? else {
         files.add_pruned(1);
         return Ok(stream::empty().boxed());
     };
     files.add_matched(1);
-    let indexed = file_index::ask(&context, unit, &io, &narrowing.metrics).await?;
+    let indexed = file_index::ask(&context, unit, lane.io(), &narrowing.metrics).await?;
     if matches!(indexed, Indexed::Skip) {
         return Ok(stream::empty().boxed());
     }
     opened.add(1);
     // Which rows survive merging is found without any filter on them.
-    let selection = match (wanted_rows(&context, unit, &io).await?, indexed) {
+    let selection = match (wanted_rows(&context, unit, &lane).await?, indexed) {
         (Some(rows), Indexed::Rows(indexed)) => Some(rows.and(&indexed)),
         (None, Indexed::Rows(indexed)) => Some(indexed),
         (rows, _) => rows,
@@ -71,26 +73,27 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
         return Ok(stream::empty().boxed());
     }
     let mapping = context.mapping(unit)?;
-    let batches = open_mapped(&context, unit, mapping, Rows { selection, narrowing }, batch_size, io).await?;
+    let rows = Rows { selection, narrowing, limit };
+    let batches = open_mapped(&context, unit, mapping, rows, batch_size, lane).await?;
     let output = Output::new(context, &unit.partition)?;
     Ok(batches.map(move |batch| output.rows(&batch?)).boxed())
 }
 
 /// The rows of a unit's file that are rows of the table; `None` where all are.
-async fn wanted_rows(context: &Arc<ScanContext>, unit: &ScanUnit, io: &Arc<IoStats>) -> Result<Option<RowSelection>> {
+async fn wanted_rows(context: &Arc<ScanContext>, unit: &ScanUnit, lane: &Arc<Lane>) -> Result<Option<RowSelection>> {
     match &unit.merge {
         // The section was merged under the deletion vectors of its files.
-        Some(merge) => merge.section.survivors(context, io, merge.file).await.map(Some),
-        None => deletions(context, unit, io).await,
+        Some(merge) => merge.section.survivors(context, lane, merge.file).await.map(Some),
+        None => deletions(context, unit, lane).await,
     }
 }
 
 /// The rows that the file's deletion vector leaves; `None` where it has none.
-pub async fn deletions(context: &ScanContext, unit: &ScanUnit, io: &Arc<IoStats>) -> Result<Option<RowSelection>> {
+pub async fn deletions(context: &ScanContext, unit: &ScanUnit, lane: &Arc<Lane>) -> Result<Option<RowSelection>> {
     let Some(deletion) = &unit.file.deletion else { return Ok(None) };
     let rows = usize::try_from(unit.file.meta.row_count).unwrap_or(0);
     let read = async {
-        let file = context.spec().storage.file(&Location::parse(&deletion.path)?, None)?.with_stats(Arc::clone(io));
+        let file = lane.counted(context.spec().storage.file(&Location::parse(&deletion.path)?, None)?);
         let entry = DeletionVector::entry_range(deletion.offset, deletion.length, deletion.file_size_bytes);
         let vector = file.read_range(entry).await?;
         DeletionVector::decode(&vector, deletion.length)
@@ -106,6 +109,8 @@ pub struct Rows {
     pub selection: Option<RowSelection>,
     /// Those of them that conditions leave.
     pub narrowing: Narrowing,
+    /// After so many of them no more are wanted; `None` = all are.
+    pub limit: Option<usize>,
 }
 
 /// Opens the file of a unit and maps its batches, without the partition's values.
@@ -115,16 +120,17 @@ pub async fn open_mapped(
     mapping: Arc<SchemaMapping>,
     rows: Rows,
     batch_size: usize,
-    io: Arc<IoStats>,
+    lane: Arc<Lane>,
 ) -> Result<BatchStream> {
     let spec = context.spec();
-    let request = request(context, unit, &mapping, rows, batch_size, io)?;
+    let request = request(context, unit, &mapping, rows, batch_size, &lane)?;
     let batches = match file::open(request.clone()).await {
         Err(e) if e.kind() == ErrorKind::NotFound && unit.file.meta.external_path.is_none() => {
             match elsewhere(spec, unit).await? {
                 Some(location) => {
                     let size = u64::try_from(unit.file.meta.file_size).ok();
-                    file::open(ReadRequest { file: spec.storage.file(&location, size)?, ..request }).await?
+                    let file = lane.counted(spec.storage.file(&location, size)?);
+                    file::open(ReadRequest { file, ..request }).await?
                 }
                 None => return Err(e),
             }
@@ -141,13 +147,14 @@ pub fn request(
     mapping: &SchemaMapping,
     rows: Rows,
     batch_size: usize,
-    io: Arc<IoStats>,
+    lane: &Arc<Lane>,
 ) -> Result<ReadRequest> {
     let (spec, meta) = (context.spec(), &unit.file.meta);
     let size = u64::try_from(meta.file_size).map_err(|_| Error::corrupt(format!("has the size {}", meta.file_size)))?;
+    let file = lane.counted(spec.storage.file(&Location::parse(&unit.file.path)?, Some(size))?);
     let format = FileFormat::of_file_name(&meta.file_name)?;
     Ok(ReadRequest {
-        file: spec.storage.file(&Location::parse(&unit.file.path)?, Some(size))?.with_stats(io),
+        file,
         format,
         written: if format == FileFormat::Row { context.physical_fields(unit)? } else { vec![] },
         fields: mapping.read_fields().to_vec(),
@@ -157,6 +164,8 @@ pub fn request(
         orc_legacy_ltz: spec.orc_legacy_ltz,
         footers: spec.footers.clone(),
         narrowing: rows.narrowing,
+        lane: Arc::clone(lane),
+        limit: rows.limit,
     })
 }
 

@@ -38,6 +38,7 @@ use super::filter::ScanFilters;
 use super::metrics::ScanMetrics;
 use super::split_stream::SplitStream;
 use super::statistics::{row_statistics, scan_statistics};
+use super::work::ScanRuns;
 use crate::error::{Error, Result};
 use crate::file::PruneSwitches;
 use crate::split::{DataSplit, Splits};
@@ -69,6 +70,7 @@ pub struct PaimonScanExec {
     metrics: ExecutionPlanMetricsSet,
     /// Of all rows, without the limit; made when they are asked for.
     statistics: Arc<OnceLock<Statistics>>,
+    runs: ScanRuns,
 }
 
 impl PaimonScanExec {
@@ -85,8 +87,8 @@ impl PaimonScanExec {
         let partitions = Arc::new(Dealt::new(splits.clone(), Arc::clone(context.spec()), target_partitions)?);
         let properties = properties(&context, partitions.len());
         let label = Arc::new(label);
-        let (metrics, statistics) = (metrics_of(&label), Arc::default());
-        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics, statistics })
+        let (metrics, statistics, runs) = (metrics_of(&label), Arc::default(), ScanRuns::default());
+        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics, statistics, runs })
     }
 
     /// The splits that are read; they are made now, if they were not yet.
@@ -266,8 +268,12 @@ impl ExecutionPlan for PaimonScanExec {
         let metrics = ScanMetrics::new(&self.metrics, partition);
         let config = task.session_config();
         let read = (config.batch_size(), PruneSwitches::of(config.options()));
-        let (context, fetch) = (Arc::clone(&self.context), self.fetch);
-        let stream = move |tasks| cooperative(SplitStream::new(context, tasks, read, fetch, metrics));
+        let keeps_order = self.properties.output_ordering().is_some();
+        let (context, runs, fetch) = (Arc::clone(&self.context), self.runs.handle(), self.fetch);
+        let stream = move |tasks| {
+            let run = runs.join(partition, tasks, &task, context.spec().read_ahead, keeps_order);
+            cooperative(SplitStream::new(context, (run, partition), read, fetch, metrics))
+        };
         if let Some(tasks) = self.partitions.ready(partition) {
             return Ok(Box::pin(stream(tasks)));
         }

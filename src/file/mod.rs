@@ -15,8 +15,10 @@ pub mod narrowing;
 #[cfg(feature = "orc")]
 pub mod orc;
 pub mod parquet;
+pub mod prefetch;
 pub mod prune_metrics;
 pub mod row;
+pub mod warmup;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use crate::storage::InputFile;
 
 pub use footer_cache::FooterCache;
 pub use narrowing::{FilePredicate, Narrowing, PruneSwitches, RowFilter};
+pub use prefetch::Lane;
 pub use prune_metrics::PruneMetrics;
 
 /// The batches of one file.
@@ -62,6 +65,10 @@ pub struct ReadRequest {
     /// What takes rows away besides `range` and `selection`. Row filters are applied exactly, whatever the format;
     /// a predicate by formats with statistics.
     pub narrowing: Narrowing,
+    /// Through which it reads ahead.
+    pub lane: Arc<Lane>,
+    /// After so many rows no more are wanted, most likely; `None` = all are.
+    pub limit: Option<usize>,
 }
 
 /// Opens a file; what must be known before its first batch is read here.

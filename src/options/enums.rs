@@ -147,3 +147,15 @@ option_enum! {
         WithoutDashesAndSpaces = "without_dashes_and_spaces",
     }
 }
+
+option_enum! {
+    /// How far a file is prepared before the one before it is at its end.
+    WarmupLevel {
+        /// Not at all.
+        None = "none",
+        /// It is opened, and its first ranges are fetched.
+        Raw = "raw",
+        /// Its first batches are decoded, too.
+        Decoded = "decoded",
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::declaration::{self, OptionDeclaration, table_options};
 use super::enums::{
     BatchScanMode, BucketFunctionType, ChangelogProducer, IncrementalScanMode, MergeEngine, SortOrder, StartupMode,
-    TableType, TagCreationPeriod, TagPeriodFormatter,
+    TableType, TagCreationPeriod, TagPeriodFormatter, WarmupLevel,
 };
 use super::value::{MemorySize, OptionValue};
 use crate::error::Result;
@@ -90,6 +90,23 @@ table_options! {
         manifest_format: String = "avro", "manifest.format";
         /// Whether ORC files hold TIMESTAMP WITH LOCAL TIME ZONE as a plain timestamp in the writer's zone.
         orc_timestamp_ltz_legacy_type: bool = "true", "orc.timestamp-ltz.legacy.type";
+
+        /// Whether ranges of files are fetched before they are needed.
+        prefetch_enabled: bool = "true", "prefetch.enabled";
+        /// How far files are prepared before the one before them is at its end.
+        prefetch_warmup_level: WarmupLevel = "raw", "prefetch.warmup-level";
+        /// Whether files on local disks are not read ahead, because nothing is gained.
+        prefetch_adaptive_enabled: bool = "true", "prefetch.adaptive-enabled";
+        /// The most bytes of a scan that are fetched or decoded ahead; at most a quarter of a limited memory pool.
+        prefetch_pre_buffer_limit: MemorySize = "64 mb", "prefetch.pre-buffer-limit";
+        /// The most requests of a scan that are under way at a time.
+        prefetch_max_parallel_num: i32 = "32", "prefetch.max-parallel-num";
+        /// The most bytes of one request to an object store.
+        prefetch_range_size_limit: MemorySize = "8 mb", "prefetch.range-size-limit";
+        /// The most bytes between two ranges of a file that are fetched with one request, and thrown away.
+        prefetch_hole_size_limit: MemorySize = "512 kb", "prefetch.hole-size-limit";
+        /// The least bytes of an ORC file's wanted columns for which more than the next stripe is fetched ahead.
+        orc_read_prefetch_threshold: MemorySize = "10 mb", "orc.read.enable-prefetch-read-size-threshold";
 
         /// How many bytes of files a split aims at.
         source_split_target_size: MemorySize = "128 mb", "source.split.target-size";

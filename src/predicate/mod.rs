@@ -153,6 +153,14 @@ impl Predicate {
         }
     }
 
+    /// Whether one of its leaves is such.
+    pub fn any_leaf(&self, is: &dyn Fn(&Leaf) -> bool) -> bool {
+        match self {
+            Predicate::And(list) | Predicate::Or(list) => list.iter().any(|p| p.any_leaf(is)),
+            Predicate::Leaf(leaf) => is(leaf),
+        }
+    }
+
     /// The conjuncts at the top: predicates that must all hold.
     pub fn conjuncts(&self) -> Vec<&Predicate> {
         match self {

@@ -26,6 +26,7 @@ use crate::exec::merge::section::{MergeSpec, Rule};
 use crate::exec::merge::survivors::Keep;
 use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
 use crate::file::FooterCache;
+use crate::file::prefetch::ReadAheadSettings;
 use crate::options::TableOptions;
 use crate::options::enums::{MergeEngine, SortOrder};
 use crate::plan::prune::bucket_key;
@@ -198,6 +199,7 @@ impl PaimonTableProvider {
             zone,
             orc_legacy_ltz: own.options.orc_timestamp_ltz_legacy_type,
             analyzed: None,
+            read_ahead: ReadAheadSettings::of(&own.options),
         })
     }
 

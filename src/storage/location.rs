@@ -59,6 +59,11 @@ impl Location {
         self.path.filename().unwrap_or_default()
     }
 
+    /// Whether it is on a disk of this machine.
+    pub fn is_local(&self) -> bool {
+        self.store == "file://"
+    }
+
     /// The path inside the store.
     pub fn path(&self) -> &Path {
         &self.path

@@ -3,6 +3,8 @@
 //! In: a path with or without a scheme. Out: bytes. [`Storage`] finds the store of a [`Location`], [`InputFile`] is one
 //! immutable file of it whose ranges are read coalesced. Knows nothing of Paimon.
 
+pub mod coalesce;
+mod gate;
 mod location;
 mod recording;
 
@@ -15,11 +17,14 @@ use std::time::Instant;
 use bytes::Bytes;
 use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnv;
+use futures::future::try_join_all;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::{Error, ErrorKind, Result};
 
+pub use coalesce::Coalescing;
+pub use gate::RequestGate;
 pub use location::Location;
 pub use recording::{RecordingStore, Request};
 
@@ -173,6 +178,7 @@ pub struct InputFile {
     path: Path,
     size_bytes: Option<u64>,
     stats: Option<Arc<IoStats>>,
+    gate: Option<Arc<RequestGate>>,
 }
 
 impl fmt::Debug for InputFile {
@@ -184,13 +190,36 @@ impl fmt::Debug for InputFile {
 impl InputFile {
     /// A file of a store; `size_bytes` where it is known beforehand.
     pub fn new(store: Arc<dyn ObjectStore>, path: Path, size_bytes: Option<u64>) -> Self {
-        Self { store, store_url: None, path, size_bytes, stats: None }
+        Self { store, store_url: None, path, size_bytes, stats: None, gate: None }
     }
 
     /// The same file, whose reads are counted.
     #[must_use]
     pub fn with_stats(self, stats: Arc<IoStats>) -> Self {
         Self { stats: Some(stats), ..self }
+    }
+
+    /// The same file, whose requests pass a gate that others use too.
+    #[must_use]
+    pub fn with_gate(self, gate: Arc<RequestGate>) -> Self {
+        Self { gate: Some(gate), ..self }
+    }
+
+    /// Whether it lies on a disk of this machine, where a read costs no round trip.
+    pub fn is_local(&self) -> bool {
+        self.store_url.as_deref().is_some_and(|url| url.starts_with("file:"))
+    }
+
+    /// How many bytes come back when some ranges are read.
+    pub fn fetched_bytes(&self, ranges: &[Range<u64>]) -> u64 {
+        match self.is_local() {
+            true => ranges.iter().map(|range| range.end.saturating_sub(range.start)).sum(),
+            false => self.coalescing().fetched_bytes(ranges),
+        }
+    }
+
+    fn coalescing(&self) -> Coalescing {
+        self.gate.as_ref().map(|gate| gate.coalescing).unwrap_or_default()
     }
 
     fn count(&self, since: Instant, bytes: u64) {
@@ -245,9 +274,10 @@ impl InputFile {
 
     /// Several ranges, in the order asked for; near ones come with one request. An error when the file is shorter.
     pub async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let since = Instant::now();
-        let parts = self.store.get_ranges(&self.path, ranges).await.map_err(|e| Error::from(e).in_file(&self.path))?;
-        self.count(since, parts.iter().map(|p| p.len() as u64).sum());
+        let parts = match self.is_local() {
+            true => self.read_local(ranges).await?,
+            false => self.read_coalesced(ranges).await?,
+        };
         for (range, part) in ranges.iter().zip(&parts) {
             let want = range.end.saturating_sub(range.start);
             if part.len() as u64 != want {
@@ -256,5 +286,33 @@ impl InputFile {
             }
         }
         Ok(parts)
+    }
+
+    /// All ranges with one call.
+    async fn read_local(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let since = Instant::now();
+        let parts = self.store.get_ranges(&self.path, ranges).await.map_err(|e| Error::from(e).in_file(&self.path))?;
+        self.count(since, parts.iter().map(|p| p.len() as u64).sum());
+        Ok(parts)
+    }
+
+    /// With as few requests as are good, all under way at a time as far as the gate lets them.
+    async fn read_coalesced(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let idle = self.gate.as_ref().map_or(1, |gate| gate.idle());
+        let requests = self.coalescing().requests(ranges, idle);
+        let parts = try_join_all(requests.iter().map(|range| self.request(range.clone()))).await?;
+        let part = |range| coalesce::part(&requests, &parts, range).unwrap_or_default();
+        Ok(ranges.iter().map(part).collect())
+    }
+
+    async fn request(&self, range: Range<u64>) -> Result<Bytes> {
+        let _permit = match &self.gate {
+            Some(gate) => gate.pass().await,
+            None => None,
+        };
+        let since = Instant::now();
+        let bytes = self.store.get_range(&self.path, range).await.map_err(|e| Error::from(e).in_file(&self.path))?;
+        self.count(since, bytes.len() as u64);
+        Ok(bytes)
     }
 }

@@ -10,6 +10,7 @@ mod layout;
 mod merge;
 mod options;
 mod planning;
+mod read_ahead;
 mod requests;
 mod statistics;
 mod support;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::compute::concat_batches;
 use datafusion::error::Result;
-use datafusion::prelude::SessionContext;
+use datafusion::prelude::{Expr, SessionContext};
 
 use crate::support::conditions::{conditions, sorted};
 use crate::support::expected::{Version, answers, tables};
@@ -44,20 +44,27 @@ fn queries(source: &str, column: &str) -> Vec<String> {
     ]
 }
 
-async fn answers_of(context: &SessionContext, source: &str) -> Result<Option<Vec<Vec<String>>>> {
+/// The conditions and queries that a table is asked; `None` where it cannot be read.
+async fn questions(context: &SessionContext, source: &str) -> Result<Option<(Vec<Expr>, Vec<String>)>> {
     let frame = context.sql(&format!("SELECT * FROM {source}")).await?;
     let schema = Arc::new(frame.schema().as_arrow().clone());
-    let Ok(batches) = frame.clone().collect().await else { return Ok(None) };
-    let rows = concat_batches(&schema, &batches)?;
-    let mut all = vec![];
-    for condition in conditions(&rows)? {
-        all.push(sorted(&frame.clone().filter(condition)?.collect().await?)?);
-    }
+    let Ok(batches) = frame.collect().await else { return Ok(None) };
     let ordered = schema.fields().iter().find(|f| !f.data_type().is_nested());
-    for sql in ordered.map(|field| queries(source, field.name())).into_iter().flatten() {
-        all.push(sorted(&context.sql(&sql).await?.collect().await?)?);
+    let queries = ordered.map(|field| queries(source, field.name())).unwrap_or_default();
+    Ok(Some((conditions(&concat_batches(&schema, &batches)?)?, queries)))
+}
+
+async fn ask(context: &SessionContext, source: &str, asked: &(Vec<Expr>, Vec<String>)) -> Result<Vec<Vec<String>>> {
+    let (conditions, queries) = asked;
+    let frame = context.sql(&format!("SELECT * FROM {source}")).await?;
+    let mut all = vec![];
+    for condition in conditions {
+        all.push(sorted(&frame.clone().filter(condition.clone())?.collect().await?)?);
     }
-    Ok(Some(all))
+    for sql in queries {
+        all.push(sorted(&context.sql(sql).await?.collect().await?)?);
+    }
+    Ok(all)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,10 +82,15 @@ async fn no_switch_changes_a_row() {
             continue;
         }
         let source = answer.source();
-        let Some(want) = answers_of(&off, &source).await.unwrap() else { continue };
+        let Some(asked) = questions(&off, &source).await.unwrap() else { continue };
+        let want = ask(&off, &source, &asked).await.unwrap();
         for (what, context) in &others {
-            if answers_of(context, &source).await.unwrap().as_ref() != Some(&want) {
-                wrong.push(format!("{source}: {what}"));
+            let got = ask(context, &source, &asked).await.unwrap();
+            if let Some(at) = (0..want.len()).find(|at| got[*at] != want[*at]) {
+                let (conditions, queries) = &asked;
+                let question =
+                    conditions.get(at).map_or_else(|| queries[at - conditions.len()].clone(), Expr::to_string);
+                wrong.push(format!("{what}, {source}, {question}: {:?} instead of {:?}", got[at], want[at]));
             }
         }
     }

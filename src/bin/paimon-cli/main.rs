@@ -8,6 +8,7 @@ mod args;
 mod catalogs;
 mod context;
 mod execute;
+mod memory;
 mod repl;
 mod script;
 mod stores;
@@ -27,6 +28,7 @@ static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    memory::keep_freed_memory();
     env_logger::init();
     datafusion_paimon::file::guard::silence_guarded_panics();
     match run(Args::parse()).await {

@@ -22,13 +22,12 @@ use crate::exec::assign::ScanUnit;
 use crate::exec::context::ScanContext;
 use crate::exec::evolution::Origin;
 use crate::exec::raw_read;
-use crate::file::{self, FileFormat};
+use crate::file::{self, FileFormat, Lane};
 use crate::spec::arrow_type::column_type;
 use crate::spec::binary_row::BinaryRow;
 use crate::spec::data_type::{DataField, DataType, TypeKind};
 use crate::spec::datum_array::datums_to_array;
 use crate::split::Section;
-use crate::storage::IoStats;
 
 /// The keys from one quantile of a section's keys to another: `from / of` to `to / of`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +70,9 @@ impl KeyRange {
         spec: &MergeSpec,
         runs: &[Vec<KeyFile>],
         part: KeyPart,
-        io: &Arc<IoStats>,
+        lane: &Arc<Lane>,
     ) -> Result<Self> {
-        let cuts = Cuts { context, spec, run: longest(runs), io };
+        let cuts = Cuts { context, spec, run: longest(runs), lane };
         let from = if part.from == 0 { None } else { cuts.at(part.from, part.of).await? };
         let to = if part.to >= part.of { None } else { cuts.at(part.to, part.of).await? };
         Ok(Self { from, to })
@@ -114,7 +113,7 @@ struct Cuts<'a> {
     context: &'a ScanContext,
     spec: &'a MergeSpec,
     run: &'a [KeyFile],
-    io: &'a Arc<IoStats>,
+    lane: &'a Arc<Lane>,
 }
 
 impl Cuts<'_> {
@@ -157,8 +156,8 @@ impl Cuts<'_> {
         if !matches!(mapping.origin(0), Origin::Same(_)) {
             return Ok(vec![]);
         }
-        let io = Arc::clone(self.io);
-        let request = raw_read::request(self.context, unit, &mapping, raw_read::Rows::default(), 1, io)?;
+        let rows = raw_read::Rows::default();
+        let request = raw_read::request(self.context, unit, &mapping, rows, 1, self.lane)?;
         // A file that is not where it should be is looked for when it is read.
         Ok(file::samples(&request).await.unwrap_or_default())
     }

@@ -27,13 +27,13 @@ use crate::error::{Error, Result};
 use crate::exec::assign::ScanUnit;
 use crate::exec::context::ScanContext;
 use crate::exec::{raw_read, unit_filter};
+use crate::file::Lane;
 use crate::file::{self, Narrowing, PruneSwitches};
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::column_type;
 use crate::spec::data_type::{DataField, TypeKind};
 use crate::spec::row_kind::RowKind;
 use crate::split::SplitFile;
-use crate::storage::IoStats;
 
 /// `_SEQUENCE_NUMBER` in data files. Java: `SpecialFields`.
 const SEQUENCE_NUMBER_ID: i32 = i32::MAX - 1;
@@ -126,7 +126,7 @@ pub struct KeyReader {
     /// How versions are merged.
     pub spec: Arc<MergeSpec>,
     /// Where reads are counted.
-    pub io: Arc<IoStats>,
+    pub lane: Arc<Lane>,
     /// What keys must fulfil.
     pub filter: Option<Arc<KeyFilter>>,
 }
@@ -157,8 +157,8 @@ impl KeyReader {
         let predicate = unit_filter::file_predicate(&mapping, conditions)?;
         let switches = PruneSwitches { bloom_filters: false, ..PruneSwitches::default() };
         let narrowing = Narrowing { predicate, switches, ..Narrowing::default() };
-        let rows = raw_read::Rows { selection: None, narrowing };
-        let request = raw_read::request(&self.context, unit, &mapping, rows, KEY_BATCH_ROWS, Arc::clone(&self.io))?;
+        let rows = raw_read::Rows { narrowing, ..Default::default() };
+        let request = raw_read::request(&self.context, unit, &mapping, rows, KEY_BATCH_ROWS, &self.lane)?;
         // What is wrong with a file is said when it is read.
         Ok(file::candidates(&request).await.unwrap_or(None))
     }
@@ -193,7 +193,7 @@ impl KeyReader {
         columns.extend(known.sequence.is_none().then(sequence_field));
         columns.extend((!known.adds_only).then(kind_field));
         let mapping = Arc::new(self.context.mapping_to(&unit, &columns, &[sequence_field(), kind_field()])?);
-        let selection = match (raw_read::deletions(&self.context, &unit, &self.io).await?, selection) {
+        let selection = match (raw_read::deletions(&self.context, &unit, &self.lane).await?, selection) {
             (Some(left), Some(wanted)) => Some(left.and(&wanted)),
             (left, wanted) => left.or(wanted),
         };
@@ -201,8 +201,8 @@ impl KeyReader {
         (decoder.filter, decoder.range) = (self.filter.clone(), range);
         let memory = self.context.spec().memory.clone();
         let rows = raw_read::Rows { selection, ..Default::default() };
-        let io = Arc::clone(&self.io);
-        let batches = raw_read::open_mapped(&self.context, &unit, mapping, rows, batch_rows, io).await?;
+        let lane = Arc::clone(&self.lane);
+        let batches = raw_read::open_mapped(&self.context, &unit, mapping, rows, batch_rows, lane).await?;
         Ok(stream::try_unfold((batches, decoder, memory), |(mut batches, mut decoder, memory)| async move {
             while !decoder.ended {
                 let Some(batch) = batches.next().await.transpose()? else { break };

@@ -24,10 +24,10 @@ use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, Result};
 use crate::exec::assign::{MergedFile, ScanUnit};
 use crate::exec::context::ScanContext;
+use crate::file::Lane;
 use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
 use crate::split::{Section, SplitFile};
-use crate::storage::IoStats;
 
 /// How the versions of a key of a table are merged.
 #[derive(Debug, Clone)]
@@ -122,21 +122,21 @@ impl MergeSection {
     }
 
     /// The rows of file `file` that are rows of the table; merges the section the first time.
-    pub async fn survivors(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>, file: usize) -> Result<RowSelection> {
-        let rows = &self.merged(context, io).await?.rows;
+    pub async fn survivors(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>, file: usize) -> Result<RowSelection> {
+        let rows = &self.merged(context, lane).await?.rows;
         rows.get(file).cloned().ok_or_else(|| Error::internal(format!("the section has no file {file}")))
     }
 
     /// The keys whose versions are combined, if the engine does so; merges the section the first time.
-    pub async fn groups(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Option<Arc<Groups>>> {
-        Ok(self.merged(context, io).await?.groups.clone())
+    pub async fn groups(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<Option<Arc<Groups>>> {
+        Ok(self.merged(context, lane).await?.groups.clone())
     }
 
-    async fn merged(&self, context: &Arc<ScanContext>, io: &Arc<IoStats>) -> Result<Arc<Merged>> {
+    async fn merged(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<Arc<Merged>> {
         let spec = context.merge_spec(&self.branch)?;
         let filter = KeyFilter::new(context, &spec, &self.partition)?;
         let cell = self.cell(filter.as_ref().map(KeyFilter::name).unwrap_or_default());
-        let reader = KeyReader { context: Arc::clone(context), spec, io: Arc::clone(io), filter: None };
+        let reader = KeyReader { context: Arc::clone(context), spec, lane: Arc::clone(lane), filter: None };
         let found = cell.get_or_try_init(|| self.find(reader, filter)).await?;
         Ok(Arc::clone(&found.merged))
     }
@@ -183,7 +183,7 @@ impl MergeSection {
         };
         let mut runs: Vec<Vec<_>> = self.section.runs.iter().map(|run| run.iter().map(&mut file).collect()).collect();
         let range = match self.part {
-            Some(part) => KeyRange::find(&reader.context, &reader.spec, &runs, part, &reader.io).await?,
+            Some(part) => KeyRange::find(&reader.context, &reader.spec, &runs, part, &reader.lane).await?,
             None => KeyRange::default(),
         };
         reader.select(&mut runs, &range).await?;
@@ -245,7 +245,9 @@ impl MergeSection {
         held: &Held,
     ) -> Result<()> {
         let (range, number) = (Arc::new(range), runs.len());
-        let keys = |files| read_ahead(reader.keys(files, Arc::clone(&range), number));
+        // Runs are read beside each other.
+        let beside = || KeyReader { lane: reader.lane.beside(), ..reader.clone() };
+        let keys = |files| read_ahead(beside().keys(files, Arc::clone(&range), number));
         let runs = runs.into_iter().map(keys).collect();
         if reader.spec.lowest_level_only {
             let levels = self.files().map(|f| f.meta.level).collect();

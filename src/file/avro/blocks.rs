@@ -1,17 +1,17 @@
 //! The blocks of a file or of a range of it, read ahead.
 //!
 //! In: an [`InputFile`] and a range of bytes. Out: the blocks whose first byte lies in the range, one after the other. The
-//! file comes in a few large reads; the next one is under way while the blocks of the last one are decoded. Where a
-//! range begins inside a block, its blocks begin behind the next sync marker.
+//! file comes in a few large reads; the next ones are under way while the blocks of the last one are decoded, as far as
+//! the file's lane reads ahead. Where a range begins inside a block, its blocks begin behind the next sync marker.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::Bytes;
-use datafusion::common::runtime::SpawnedTask;
 
 use super::container::{BlockHead, Header, MAX_HEAD_BYTES, SYNC_BYTES, check_sync};
 use crate::error::{Error, Result};
+use crate::file::prefetch::{FileLane, Held, Pending};
 use crate::storage::InputFile;
 
 /// How much is read at once.
@@ -41,12 +41,17 @@ pub(super) struct BlockSource {
     queue: VecDeque<Bytes>,
     position: u64,
     next: u64,
-    in_flight: Option<SpawnedTask<Result<Bytes>>>,
+    /// The reads that are under way, one after the other; the first begins at `next`, the last ends at `sent`.
+    ahead: VecDeque<Pending<Bytes>>,
+    sent: u64,
+    lane: FileLane,
+    /// What of the budget the last read holds.
+    held: Option<Held>,
 }
 
 impl BlockSource {
     /// Reads the header, and stands before the first block of `range`.
-    pub(super) async fn open(file: InputFile, range: Option<Range<u64>>) -> Result<(Header, Self)> {
+    pub(super) async fn open(file: InputFile, range: Option<Range<u64>>, lane: FileLane) -> Result<(Header, Self)> {
         let size_bytes = file.size_bytes().await?;
         let range = range.unwrap_or(0..size_bytes);
         let mut source = Self {
@@ -57,7 +62,10 @@ impl BlockSource {
             queue: VecDeque::new(),
             position: 0,
             next: 0,
-            in_flight: None,
+            ahead: VecDeque::new(),
+            sent: 0,
+            lane,
+            held: None,
         };
         if size_bytes == 0 {
             return Err(Error::corrupt("expected an Avro file, found no bytes"));
@@ -65,8 +73,8 @@ impl BlockSource {
         let from = range.start.saturating_sub(SYNC_BYTES as u64);
         let mut first_read = READ_BYTES.min(source.stop.max(HEADER_READ_BYTES));
         if from > 0 {
-            (source.position, source.next, first_read) = (from, from, HEADER_READ_BYTES);
-            source.read_ahead();
+            (source.position, source.next, source.sent, first_read) = (from, from, from, HEADER_READ_BYTES);
+            source.send();
         }
         let (header, bytes) = source.read_header(first_read.min(size_bytes)).await?;
         source.sync = header.sync;
@@ -77,6 +85,9 @@ impl BlockSource {
             }
         } else {
             source.find_sync().await?;
+        }
+        if source.lane.is_warm() {
+            source.send_ahead();
         }
         Ok((header, source))
     }
@@ -100,8 +111,9 @@ impl BlockSource {
     /// Goes on at `position`, from which on `bytes` are known.
     fn restart(&mut self, position: u64, bytes: Bytes) {
         (self.position, self.next) = (position, position + bytes.len() as u64);
+        self.sent = self.next;
         self.queue = [bytes].into();
-        self.in_flight = None;
+        self.ahead.clear();
     }
 
     /// The next block.
@@ -119,7 +131,7 @@ impl BlockSource {
         let data = usize::try_from(head.data_bytes).map_err(|_| Error::unsupported("an Avro block beyond memory"))?;
         let data = self.take(data);
         check_sync(&self.take(SYNC_BYTES), &self.sync)?;
-        self.read_ahead();
+        self.send_ahead();
         Ok(Some(Block { rows: head.rows, data }))
     }
 
@@ -149,21 +161,44 @@ impl BlockSource {
         self.next - self.position
     }
 
-    /// Starts the next read, where one is wanted.
-    fn read_ahead(&mut self) {
-        if self.in_flight.is_some() || self.next >= self.stop || self.queued() > READ_BYTES {
+    /// Sends for the next reads, as far as the lane reads ahead, once most of the last one is used.
+    fn send_ahead(&mut self) {
+        if self.position >= self.stop {
             return;
         }
-        let (file, range) = (self.file.clone(), self.next..(self.next + READ_BYTES).min(self.stop));
-        self.in_flight = Some(SpawnedTask::spawn(async move { file.read_range(range).await }));
+        let bytes = |source: &Self| source.sent - source.next;
+        while self.queued() <= READ_BYTES && self.lane.wants_more(self.ahead.len(), bytes(self)) && self.send() {}
+    }
+
+    /// Sends for the next read; false where there is none.
+    fn send(&mut self) -> bool {
+        let range = self.sent..(self.sent + READ_BYTES).min(self.stop);
+        if range.is_empty() {
+            return false;
+        }
+        self.sent = range.end;
+        let (file, bytes) = (self.file.clone(), range.end - range.start);
+        let read = move || {
+            let (file, range) = (file.clone(), range.clone());
+            async move { file.read_range(range).await }
+        };
+        self.ahead.push_back(self.lane.send(bytes, bytes, read));
+        true
     }
 
     /// Reads on until `n` bytes are queued; the caller made sure that the file has them.
     async fn fill(&mut self, n: u64) -> Result<()> {
         while self.queued() < n {
-            self.read_ahead();
-            let bytes = match self.in_flight.take() {
-                Some(task) => task.join().await.map_err(|e| Error::internal("a read was lost").caused_by(e))??,
+            if self.ahead.is_empty() {
+                self.send();
+            }
+            let bytes = match self.ahead.pop_front() {
+                Some(pending) => {
+                    self.held = None;
+                    let (bytes, held) = pending.take().await?;
+                    self.held = Some(held);
+                    bytes
+                }
                 None => {
                     let missing = (n - self.queued()).max(TAIL_READ_BYTES);
                     self.file.read_range(self.next..(self.next + missing).min(self.size_bytes)).await?
@@ -173,6 +208,7 @@ impl BlockSource {
                 return Err(Error::corrupt("the file ends early"));
             }
             self.next += bytes.len() as u64;
+            self.sent = self.sent.max(self.next);
             self.queue.push_back(bytes);
         }
         Ok(())

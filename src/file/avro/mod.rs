@@ -61,7 +61,8 @@ async fn open_rows(request: ReadRequest) -> Result<Rows> {
     if request.selection.is_some() && request.range.as_ref().is_some_and(|range| range.start > 0) {
         return Err(Error::internal("blocks in the middle of an Avro file do not know the positions of their rows"));
     }
-    let (header, blocks) = BlockSource::open(request.file, request.range).await?;
+    let lane = request.lane.file(&request.file);
+    let (header, blocks) = BlockSource::open(request.file, request.range, lane).await?;
     Ok(Rows {
         blocks,
         decompressor: Decompressor::new(header.codec),

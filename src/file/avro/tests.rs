@@ -15,7 +15,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::open;
 use crate::error::Result;
-use crate::file::{FileFormat, ReadRequest};
+use crate::file::{FileFormat, Lane, ReadRequest};
 use crate::spec::data_type::{DataField, DataType};
 use crate::storage::InputFile;
 
@@ -41,6 +41,8 @@ fn read(file: &[u8], fields: &[DataField], range: Option<Range<u64>>, batch_size
             selection: None,
             footers: None,
             narrowing: Default::default(),
+            lane: Lane::alone(),
+            limit: None,
         };
         open(request).await?.try_collect().await
     })

@@ -2,7 +2,7 @@
 //!
 //! In: a [`ReadRequest`]. Out: its batches. The tail of the file is read and checked ([`tail`]), the wanted columns are
 //! found in it by name ([`projection`]); then, stripe by stripe, the wanted streams are fetched ([`stripe`]) and decoded
-//! ([`decode`]), while the streams of the next stripe are on their way.
+//! ([`decode`]), while the streams of the next stripes are on their way, as far as the file's lane reads ahead.
 //!
 //! ```text
 //! open ──► tail ──► projection ──► per stripe: fetch ──► decode ──► RecordBatch
@@ -39,12 +39,12 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::try_unfold;
-use tokio::task::JoinSet;
 
 use self::decode::{Decode, decoder};
 use self::projection::{Node, project};
 use self::stripe::Stripe;
 use self::tail::{Source, Tail, read_tail};
+use super::prefetch::{FileLane, Held, Pending};
 use super::{BatchStream, ReadRequest};
 use crate::error::{Error, Result};
 use crate::selection::RowSelection;
@@ -86,9 +86,12 @@ struct Scan {
     fetch: Arc<Fetch>,
     /// The stripes that are not asked for yet, each with the position of its first row.
     waiting: VecDeque<(usize, StripeInformation)>,
-    /// The stripe that is on its way.
-    ahead: JoinSet<Result<(usize, Stripe)>>,
-    reads_ahead: bool,
+    /// The stripes that are on their way.
+    ahead: VecDeque<Ahead>,
+    /// Through which they are sent for; `None` where the file is in memory.
+    lane: Option<FileLane>,
+    /// After so many rows no more are wanted, most likely.
+    rows_wanted: u64,
     /// The rows that are wanted.
     selection: Option<RowSelection>,
     current: Option<Decoding>,
@@ -115,8 +118,16 @@ fn wanted_stripes(stripes: &[StripeInformation], request: &ReadRequest) -> VecDe
     wanted
 }
 
-/// A stripe that is being decoded.
+/// A stripe that is on its way.
+struct Ahead {
+    first_row: usize,
+    rows: u64,
+    pending: Pending<Stripe>,
+}
+
+/// A stripe that is being decoded, and what of the budget its bytes hold.
 struct Decoding {
+    _held: Option<Held>,
     /// The position in the file of the next row.
     next_row: usize,
     rows_left: u64,
@@ -131,7 +142,17 @@ impl Scan {
         let mut scan = Self::of(tail, source, waiting, &request.fields, request.batch_size)?;
         scan.selection = request.selection;
         scan.legacy_ltz = request.orc_legacy_ltz;
-        scan.reads_ahead = true;
+        scan.rows_wanted = request.limit.map_or(u64::MAX, |rows| rows as u64);
+        let mut lane = request.lane.file(&request.file);
+        let bytes: u64 = scan.waiting.iter().map(|(_, stripe)| scan.fetch.bytes(stripe)).sum();
+        if bytes < request.lane.settings().orc_threshold_bytes {
+            lane.keep_to_next();
+        }
+        let is_warm = lane.is_warm();
+        scan.lane = Some(lane);
+        if is_warm {
+            scan.send_ahead();
+        }
         Ok(scan)
     }
 
@@ -149,8 +170,9 @@ impl Scan {
             waiting,
             selection: None,
             fetch: Arc::new(Fetch { source, tail, columns }),
-            ahead: JoinSet::new(),
-            reads_ahead: false,
+            ahead: VecDeque::new(),
+            lane: None,
+            rows_wanted: u64::MAX,
             current: None,
             names: fields.iter().map(|field| field.name.clone()).collect(),
             nodes,
@@ -173,41 +195,66 @@ impl Scan {
                 }));
             }
             self.current = None;
-            let Some((first_row, stripe)) = self.next_stripe().await? else { return Ok(None) };
-            self.current = Some(self.decoding(first_row, stripe)?);
+            let Some((first_row, stripe, held)) = self.next_stripe().await? else { return Ok(None) };
+            self.current = Some(self.decoding(first_row, stripe, held)?);
         }
     }
 
-    /// The next stripe; asks for the one after it.
-    async fn next_stripe(&mut self) -> Result<Option<(usize, Stripe)>> {
-        let stripe = match self.ahead.join_next().await {
-            Some(joined) => joined.map_err(|e| Error::internal("a stripe's fetch was stopped").caused_by(e))??,
-            None => match self.waiting.pop_front() {
-                Some((first_row, stripe)) => (first_row, self.fetch.stripe(stripe).await?),
-                None => return Ok(None),
-            },
+    /// The next stripe; asks for those after it.
+    async fn next_stripe(&mut self) -> Result<Option<(usize, Stripe, Option<Held>)>> {
+        if self.ahead.is_empty() && !self.send_next() {
+            let Some((first_row, stripe)) = self.waiting.pop_front() else { return Ok(None) };
+            return Ok(Some((first_row, self.fetch.stripe(stripe).await?, None)));
+        }
+        let Some(ahead) = self.ahead.pop_front() else { return Ok(None) };
+        let (stripe, mut held) = ahead.pending.take().await?;
+        held.shrink_to(stripe.fetched_bytes());
+        self.rows_wanted = self.rows_wanted.saturating_sub(ahead.rows);
+        self.send_ahead();
+        Ok(Some((ahead.first_row, stripe, Some(held))))
+    }
+
+    /// Sends for the next stripes, as far as the lane reads ahead and rows are wanted.
+    fn send_ahead(&mut self) {
+        let more = |scan: &Self| {
+            let bytes = scan.ahead.iter().map(|ahead| ahead.pending.bytes()).sum();
+            let rows: u64 = scan.ahead.iter().map(|ahead| ahead.rows).sum();
+            let lane = scan.lane.as_ref();
+            rows < scan.rows_wanted && lane.is_some_and(|lane| lane.wants_more(scan.ahead.len(), bytes))
         };
-        if self.reads_ahead
-            && !self.fetch.columns.is_empty()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-            && let Some((first_row, next)) = self.waiting.pop_front()
-        {
-            let fetch = Arc::clone(&self.fetch);
-            self.ahead.spawn_on(async move { Ok((first_row, fetch.stripe(next).await?)) }, &runtime);
-        }
-        Ok(Some(stripe))
+        while more(self) && self.send_next() {}
     }
 
-    fn decoding(&self, next_row: usize, mut stripe: Stripe) -> Result<Decoding> {
+    /// Sends for the next stripe; false where there is none, or nothing of it to fetch.
+    fn send_next(&mut self) -> bool {
+        let (Some(lane), false) = (&mut self.lane, self.fetch.columns.is_empty()) else { return false };
+        let Some((first_row, stripe)) = self.waiting.pop_front() else { return false };
+        let (bytes, fetch) = (self.fetch.bytes(&stripe), Arc::clone(&self.fetch));
+        let pending = lane.send(bytes, bytes, move || {
+            let fetch = Arc::clone(&fetch);
+            async move { fetch.stripe(stripe).await }
+        });
+        self.ahead.push_back(Ahead { first_row, rows: stripe.rows, pending });
+        true
+    }
+
+    fn decoding(&self, next_row: usize, mut stripe: Stripe, held: Option<Held>) -> Result<Decoding> {
         let mut columns = Vec::with_capacity(self.nodes.len());
         for (node, name) in self.nodes.iter().zip(&self.names) {
             columns.push(decoder(node, &mut stripe, self.legacy_ltz).map_err(|e| in_column(e, name))?);
         }
-        Ok(Decoding { next_row, rows_left: stripe.rows, columns })
+        Ok(Decoding { _held: held, next_row, rows_left: stripe.rows, columns })
     }
 }
 
 impl Fetch {
+    /// About how much is fetched of a stripe: columns are taken to be of one size.
+    fn bytes(&self, stripe: &StripeInformation) -> u64 {
+        let (wanted, all) = (self.columns.len() as u64, (self.tail.types.len() as u64).max(1));
+        let data = u128::from(stripe.data_bytes) * u128::from(wanted.min(all)) / u128::from(all);
+        u64::try_from(data).unwrap_or(u64::MAX).saturating_add(stripe.footer_bytes)
+    }
+
     async fn stripe(&self, information: StripeInformation) -> Result<Stripe> {
         if self.columns.is_empty() {
             return Ok(Stripe::of_rows(information.rows, &self.tail));

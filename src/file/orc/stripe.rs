@@ -96,6 +96,11 @@ impl Stripe {
         Ok(footer.with_streams(streams.collect::<Result<_>>()?, tail, &information))
     }
 
+    /// How many bytes of the file it holds.
+    pub(super) fn fetched_bytes(&self) -> u64 {
+        self.streams.values().map(|bytes| bytes.len() as u64).sum()
+    }
+
     /// A stream of a column; `None` where the stripe has none, because it would be empty or tell nothing.
     pub(super) fn take(&mut self, column: u32, kind: StreamKind) -> Result<Option<ByteStream>> {
         self.streams.remove(&(column, kind)).map(|bytes| ByteStream::new(bytes, self.compression)).transpose()

@@ -17,7 +17,7 @@ use orc_rust::ArrowWriterBuilder;
 use orc_rust::compression::CompressionType;
 use proptest::prelude::*;
 
-use super::super::{FileFormat, ReadRequest};
+use super::super::{FileFormat, Lane, ReadRequest};
 use super::*;
 use crate::error::ErrorKind;
 use crate::spec::data_type::{DataField, DataType};
@@ -58,6 +58,8 @@ pub(super) async fn read_with(
         orc_legacy_ltz,
         footers: None,
         narrowing: Default::default(),
+        lane: Lane::alone(),
+        limit: None,
     })
     .await?
     .try_collect()

@@ -1,8 +1,8 @@
 //! Which rows and bytes of a file are read.
 //!
-//! In: a footer, the leaves that are wanted, a range of the file and a selection of its rows. Out: the row groups whose
-//! first byte is in the range and of which a row is wanted, after a check that what the decoder will ask for lies inside
-//! the file.
+//! In: a footer, the leaves that are wanted, a range of the file and a selection of its rows. Out: the row groups, or parts
+//! of them, that belong to the range and of which a row is wanted, after a check that what the decoder will ask for
+//! lies inside the file.
 
 use std::ops::Range;
 
@@ -10,6 +10,7 @@ use arrow::buffer::BooleanBuffer;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
 use super::footer::Footer;
+use super::pieces;
 use crate::error::{Error, Result};
 use crate::selection::RowSelection;
 
@@ -40,7 +41,7 @@ impl Group {
     }
 }
 
-/// The row groups that begin in `range` (all of them without one) and hold rows of `wanted`, in the file's order.
+/// The row groups that belong to `range` (all of them without one) and hold rows of `wanted`, in the file's order.
 pub(super) fn row_groups(
     footer: &Footer,
     leaves: &[usize],
@@ -54,11 +55,16 @@ pub(super) fn row_groups(
         let rows = rows.map_err(|_| Error::corrupt("the number of rows of a row group is negative"))?;
         let group_rows = first_row..first_row.saturating_add(rows);
         first_row = group_rows.end;
-        if range.is_some_and(|range| !range.contains(&first_byte(group))) {
+        let in_range = range.map_or(0..rows, |range| pieces::rows_in_range(group, rows, range));
+        if range.is_some_and(|range| in_range.is_empty() && (rows > 0 || !range.contains(&first_byte(group)))) {
             continue;
         }
         let selection = wanted.and_then(|wanted| wanted.slice(group_rows));
-        let some = Group { position, rows, selection };
+        let mut some = Group { position, rows, selection };
+        if in_range != (0..rows) {
+            let Some(part) = some.narrowed(&pieces::bits(rows, &in_range)) else { continue };
+            some = part;
+        }
         if some.wanted_rows() == 0 && rows > 0 {
             continue;
         }
@@ -69,7 +75,7 @@ pub(super) fn row_groups(
 }
 
 /// Where the first column begins; 0 for a row group without columns, so that one range has it.
-fn first_byte(group: &RowGroupMetaData) -> u64 {
+pub(super) fn first_byte(group: &RowGroupMetaData) -> u64 {
     group.columns().first().map_or(0, |chunk| u64::try_from(start(chunk)).unwrap_or(0))
 }
 

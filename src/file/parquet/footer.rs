@@ -28,6 +28,8 @@ use crate::storage::InputFile;
 
 /// How much of the end of a file is read at once.
 const TAIL_BYTES: u64 = 64 * 1024;
+/// A file that is not larger comes whole where a request costs more than its bytes.
+const WHOLE_BYTES: u64 = 256 * 1024;
 
 /// Length and magic after the metadata.
 const SUFFIX_BYTES: u64 = 8;
@@ -65,11 +67,15 @@ impl Source {
 
     /// Ranges of the file, without a request where all of them were read already.
     pub async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let here: Option<Vec<Bytes>> = ranges.iter().map(|range| self.slice(range)).collect();
-        match here {
+        match self.at_hand(ranges) {
             Some(here) => Ok(here),
             None => self.file.read_ranges(ranges).await,
         }
+    }
+
+    /// Ranges of the file where all of them were read already.
+    pub fn at_hand(&self, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
+        ranges.iter().map(|range| self.slice(range)).collect()
     }
 
     fn slice(&self, range: &Range<u64>) -> Option<Bytes> {
@@ -131,7 +137,10 @@ async fn fetch(file: &InputFile, size_bytes: u64) -> Result<(Bytes, Source)> {
     if size_bytes < SUFFIX_BYTES {
         return Err(too_short(size_bytes));
     }
-    let tail_start = size_bytes.saturating_sub(TAIL_BYTES);
+    let tail_start = match size_bytes {
+        small if small <= WHOLE_BYTES && !file.is_local() => 0,
+        _ => size_bytes.saturating_sub(TAIL_BYTES),
+    };
     let tail = file.read_range(tail_start..size_bytes).await?;
     let source = Source { file: file.clone(), tail_start, tail };
     let metadata = metadata_range(&source.tail, size_bytes)?;

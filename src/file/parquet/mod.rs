@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! footer ── schema (what is read, as what) ── access (which row groups) ── prune (which of them, which pages)
-//!        ── stream (fetch, decode, late filters) ── convert
+//!        ── pieces (what is fetched by itself) ── stream (fetch, decode, late filters) ── convert
 //! ```
 //! The footer of the file alone says how its columns are stored; the wanted fields say what becomes of them. Whatever
 //! is wrong with the bytes is an error that names the file.
@@ -17,6 +17,7 @@ mod footer;
 mod int96;
 mod late;
 mod page_index;
+mod pieces;
 mod prune;
 mod sample;
 mod schema;
@@ -68,13 +69,17 @@ async fn open_file(request: ReadRequest) -> Result<BatchStream> {
     if leaves.is_empty() {
         return Ok(unread_rows(request, projection, groups, batch_size));
     }
+    let (cache, limit) = (request.footers.as_deref(), request.limit);
+    footer = pieces::with_index(&source, footer, cache, &groups, &leaves, limit).await;
+    groups = pieces::cut(&footer, groups, &leaves, limit);
     let metadata = page_index::for_decoder(&footer, &groups, &leaves);
     let read_as = match request.narrowing.row_filters.as_slice() {
         [] => None,
         _ => Some(schema::project(&footer, &all_fields(&request))?),
     };
     let decoders = Decoders::new(metadata, &projection, read_as.as_ref(), filters, batch_size)?;
-    Ok(RowGroups::stream(source, groups, decoders, projection, pruner))
+    let lane = request.lane.file(&request.file);
+    Ok(RowGroups::stream(source, groups, decoders, projection, pruner, (lane, request.limit)))
 }
 
 /// The wanted columns and those of the filters, each once.

@@ -145,7 +145,7 @@ pub(super) fn page_rows(footer: &Footer, group: &Group, leaf: usize) -> Option<V
 }
 
 /// How many rows each page of a column has; `None` where the file does not say, or contradicts itself.
-fn offset_rows(footer: &Footer, group: &Group, leaf: usize) -> Option<Vec<usize>> {
+pub(super) fn offset_rows(footer: &Footer, group: &Group, leaf: usize) -> Option<Vec<usize>> {
     let pages = footer.metadata.offset_index()?.get(group.position)?.get(leaf)?.page_locations();
     let chunk = footer.metadata.row_groups().get(group.position)?.columns().get(leaf)?;
     let bytes = chunk_bytes(chunk)?;
@@ -168,14 +168,35 @@ fn chunk_bytes(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
     Some(u64::try_from(start).ok()?..u64::try_from(end).ok()?)
 }
 
-/// The metadata for a decoder of `leaves` in `groups`: without an index that it could not find their pages by.
+/// The metadata for a decoder of `leaves` in `groups`: without an index that it could not find their pages by, or by which
+/// it would pass over none; asking it costs time for each run of rows.
 pub(super) fn for_decoder(footer: &Footer, groups: &[Group], leaves: &[usize]) -> Arc<ParquetMetaData> {
-    let sound = |group: &Group| leaves.iter().all(|leaf| offset_rows(footer, group, *leaf).is_some());
-    if footer.metadata.offset_index().is_none() || groups.iter().all(sound) {
+    if footer.metadata.offset_index().is_none() {
+        return Arc::clone(&footer.metadata);
+    }
+    let mut spares = false;
+    let mut sound = |group: &Group| {
+        let pages = leaves.iter().map(|leaf| offset_rows(footer, group, *leaf)).collect::<Option<Vec<_>>>();
+        spares |= pages.iter().flatten().any(|pages| passes_over(group, pages));
+        pages.is_some()
+    };
+    if groups.iter().all(&mut sound) && spares {
         return Arc::clone(&footer.metadata);
     }
     let without = ParquetMetaData::clone(&footer.metadata).into_builder();
     Arc::new(without.set_column_index(None).set_offset_index(None).build())
+}
+
+/// Whether a page, given by how many rows each has, holds no wanted row.
+fn passes_over(group: &Group, pages: &[usize]) -> bool {
+    let Some(selection) = &group.selection else { return false };
+    let mut start = 0usize;
+    pages.iter().any(|rows| {
+        let begin = start.min(selection.len());
+        start = start.saturating_add(*rows);
+        let length = start.min(selection.len()) - begin;
+        selection.slice(begin, length).count_set_bits() == 0
+    })
 }
 
 const UNDECODABLE: &str = "the page index of the Parquet file cannot be decoded";

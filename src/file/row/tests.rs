@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::file::{FileFormat, Narrowing};
+use crate::file::{FileFormat, Lane, Narrowing};
 use crate::spec::data_type::DataType;
 
 /// `(id INT, v STRING)`: (1, 'a'), (2, NULL), as paimon-rust wrote them.
@@ -43,6 +43,8 @@ async fn request(file: &[u8], written: &[DataField], fields: &[DataField]) -> Re
         orc_legacy_ltz: true,
         footers: None,
         narrowing: Narrowing::default(),
+        lane: Lane::alone(),
+        limit: None,
     }
 }
 

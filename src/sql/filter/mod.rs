@@ -8,12 +8,11 @@
 
 mod operand;
 
-use arrow::datatypes::DataType as ArrowType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, InList, Like};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
-use crate::predicate::literal::{Comparison, Place, both_zeros, compare, is_text, place};
+use crate::predicate::literal::{Comparison, Place, both_zeros, compare, place};
 use crate::predicate::{Predicate, Test};
 use crate::spec::data_type::{DataField, TypeKind};
 use crate::spec::datum::Datum;

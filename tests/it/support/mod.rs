@@ -7,3 +7,4 @@ pub mod expected;
 pub mod ran;
 pub mod rust_source;
 pub mod session;
+pub mod slow_store;

@@ -22,11 +22,10 @@ use crate::exec::merge::aggregate::Member;
 use crate::exec::merge::key_reader::read_ahead;
 use crate::exec::merge::memory::Held;
 use crate::exec::raw_read;
-use crate::file::BatchStream;
+use crate::file::{BatchStream, Lane};
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
-use crate::storage::IoStats;
 
 /// Versions of a chunk, for each key that a batch may have.
 const VERSIONS_PER_KEY: usize = 4;
@@ -40,11 +39,11 @@ pub async fn open(
     context: Arc<ScanContext>,
     unit: CombineUnit,
     batch_size: usize,
-    io: Arc<IoStats>,
+    lane: Arc<Lane>,
 ) -> Result<BatchStream> {
     let folder = unit.section.files().next().and_then(|f| f.path.rsplit_once('/')).map_or("", |(folder, _)| folder);
     let folder = folder.to_owned();
-    let opened = open_unit(context, &unit, batch_size, io).await;
+    let opened = open_unit(context, &unit, batch_size, lane).await;
     let batches = opened.map_err(|e| e.in_file(&folder))?;
     Ok(batches.map_err(move |e| e.in_file(&folder)).boxed())
 }
@@ -53,9 +52,9 @@ async fn open_unit(
     context: Arc<ScanContext>,
     unit: &CombineUnit,
     batch_size: usize,
-    io: Arc<IoStats>,
+    lane: Arc<Lane>,
 ) -> Result<BatchStream> {
-    let Some(groups) = unit.section.groups(&context, &io).await? else { return Ok(stream::empty().boxed()) };
+    let Some(groups) = unit.section.groups(&context, &lane).await? else { return Ok(stream::empty().boxed()) };
     let part = groups.part(unit.part, unit.parts)?;
     if part.groups.is_empty() {
         return Ok(stream::empty().boxed());
@@ -64,7 +63,7 @@ async fn open_unit(
     let spec = context.combine_spec(branch)?;
     let wanted = context.wanted(branch)?;
     let plan = CombinePlan::new(&spec, &wanted)?;
-    let runs = read_runs(&context, unit, &groups, &part, &plan, batch_size, &io);
+    let runs = read_runs(&context, unit, &groups, &part, &plan, batch_size, &lane);
     let held = context.spec().memory.hold(0)?;
     let output = raw_read::Output::new(context, unit.section.partition())?;
     let combiner = Combiner::new(groups, part.groups, plan, runs, batch_size, Some(held));
@@ -79,7 +78,7 @@ fn read_runs(
     part: &Part,
     plan: &CombinePlan,
     batch_size: usize,
-    io: &Arc<IoStats>,
+    lane: &Arc<Lane>,
 ) -> Vec<Run> {
     let fields: Arc<[DataField]> = plan.read_fields().into();
     let runs = unit.section.runs().len().max(1);
@@ -101,7 +100,7 @@ fn read_runs(
             }
         }
         first_file += run.len();
-        let batches = rows_of_files(Arc::clone(context), Arc::clone(&fields), files, batch_rows, Arc::clone(io));
+        let batches = rows_of_files(Arc::clone(context), Arc::clone(&fields), files, batch_rows, lane.beside());
         let batches = if fields.is_empty() { batches } else { read_ahead(batches) };
         readers.push(Run::new(batches, ranks.start));
     }
@@ -114,16 +113,16 @@ fn rows_of_files(
     fields: Arc<[DataField]>,
     files: Vec<(ScanUnit, RowSelection)>,
     batch_rows: usize,
-    io: Arc<IoStats>,
+    lane: Arc<Lane>,
 ) -> BatchStream {
     let open = move |(unit, rows): (ScanUnit, RowSelection)| {
-        let (context, fields, io) = (Arc::clone(&context), Arc::clone(&fields), Arc::clone(&io));
+        let (context, fields, lane) = (Arc::clone(&context), Arc::clone(&fields), Arc::clone(&lane));
         async move {
             let path = unit.file.path.clone();
             let open = async {
                 let mapping = Arc::new(context.mapping_to(&unit, &fields, &[])?);
                 let rows = raw_read::Rows { selection: Some(rows), ..Default::default() };
-                raw_read::open_mapped(&context, &unit, mapping, rows, batch_rows, io).await
+                raw_read::open_mapped(&context, &unit, mapping, rows, batch_rows, lane).await
             };
             let batches = open.await.map_err(|e| e.in_file(&path))?;
             Ok::<_, Error>(batches.map_err(move |e| e.in_file(&path)))

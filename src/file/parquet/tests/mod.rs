@@ -24,7 +24,7 @@ use parquet::schema::parser::parse_message_type;
 
 use super::open;
 use crate::error::Result;
-use crate::file::{FileFormat, ReadRequest};
+use crate::file::{FileFormat, Lane, ReadRequest};
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::{DataField, DataType};
 use crate::storage::InputFile;
@@ -51,6 +51,8 @@ async fn request(bytes: Vec<u8>, fields: Vec<DataField>) -> ReadRequest {
         selection: None,
         footers: None,
         narrowing: Default::default(),
+        lane: Lane::alone(),
+        limit: None,
     }
 }
 
