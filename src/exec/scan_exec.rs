@@ -31,6 +31,7 @@ use datafusion::physical_plan::{
 };
 use futures::TryFutureExt;
 
+use super::assign::ScanTask;
 use super::context::{ScanContext, ScanSpec};
 use super::dealt::Dealt;
 use super::filter::ScanFilters;
@@ -93,6 +94,15 @@ impl PaimonScanExec {
     /// The splits that are read; they are made now, if they were not yet.
     pub fn splits(&self) -> Result<Arc<[DataSplit]>> {
         self.splits.get().map(Arc::clone)
+    }
+
+    /// The same scan, dealt out otherwise: the tasks of each output partition.
+    #[must_use]
+    pub fn with_tasks(&self, tasks: Vec<Vec<ScanTask>>) -> Self {
+        let properties = properties(&self.context, tasks.len());
+        let partitions = Dealt::of_tasks(self.splits.clone(), Arc::clone(self.context.spec()), tasks);
+        let metrics = metrics_of(&self.label);
+        Self { partitions: Arc::new(partitions), properties, metrics, ..self.clone() }
     }
 
     /// What the rows are filtered by, or spared by.

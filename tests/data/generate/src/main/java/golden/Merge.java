@@ -34,6 +34,8 @@ final class Merge {
         Generate.TABLES.put("merge.zero_keys", Merge::zeroKeys);
         Generate.TABLES.put("merge.many_keys", Merge::manyKeys);
         Generate.TABLES.put("merge.chain", Merge::chain);
+        Generate.TABLES.put("merge.pages", Merge::pages);
+        Generate.TABLES.put("merge.pages_aggregated", Merge::pagesAggregated);
     }
 
     private static Lab.Plan plan(String engine) {
@@ -183,5 +185,53 @@ final class Merge {
 
     private static Object[] day(RowKind kind, String region, int day, int id, String v, int seq) {
         return row(kind, id, v, seq, region, "2024080" + day);
+    }
+
+    /** Keys of text and number on many pages, so that parts of them can be read; newer versions and deletes of some. */
+    private static void pages(Catalog c, String d, String t) throws Exception {
+        int keys = 1_200;
+        Object[][] full = new Object[keys][];
+        Object[][] second = new Object[keys / 3][];
+        Object[][] third = new Object[keys / 4][];
+        for (int i = 0; i < keys; i++) {
+            full[i] = row(String.format("k%03d", i / 4), i % 4, i, "v" + i);
+        }
+        for (int i = 0; i < second.length; i++) {
+            int k = 3 * i;
+            second[i] = row(i % 7 == 0 ? DELETE : INSERT, String.format("k%03d", k / 4), k % 4, -i, "w" + i);
+        }
+        for (int i = 0; i < third.length; i++) {
+            int k = 4 * i + (i > 200 ? 1_000 : 0);
+            third[i] = row(i % 11 == 0 ? DELETE : INSERT, String.format("k%03d", k / 4), k % 4, -10 * i, "x" + i);
+        }
+        paged(c, d, t, Lab.plan().primaryKey("name", "id").option("merge-engine", "deduplicate")
+                .column("name", STRING().notNull()).column("id", INT().notNull()).column("n", INT()).column("v", STRING()))
+                .write(full).compactKeys().write(second).write(third);
+    }
+
+    /** The same for numbers, whose versions are added up. */
+    private static void pagesAggregated(Catalog c, String d, String t) throws Exception {
+        Object[][] full = new Object[1_000][];
+        Object[][] second = new Object[400][];
+        Object[][] third = new Object[300][];
+        for (int i = 0; i < full.length; i++) {
+            full[i] = row(i, i, "v" + i);
+        }
+        for (int i = 0; i < second.length; i++) {
+            second[i] = row(2 * i, 1, i % 3 == 0 ? null : "w" + i);
+        }
+        for (int i = 0; i < third.length; i++) {
+            third[i] = row(5 * i, 1, "x" + i);
+        }
+        paged(c, d, t, Lab.plan().primaryKey("id").option("merge-engine", "aggregation")
+                .option("fields.n.aggregate-function", "sum").option("fields.v.aggregate-function", "max")
+                .column("id", BIGINT().notNull()).column("n", INT()).column("v", STRING()))
+                .write(full).compactKeys().write(second).write(third);
+    }
+
+    private static Lab paged(Catalog c, String d, String t, Lab.Plan plan) throws Exception {
+        return Lab.create(c, d, t, plan.option("bucket", "1").option("write-only", "true")
+                .option("parquet.page.size", "1024").option("parquet.page.row.count.limit", "64")
+                .option("parquet.enable.dictionary", "false"));
     }
 }
