@@ -9,7 +9,6 @@ use datafusion::prelude::SessionContext;
 use datafusion_paimon::storage::{RecordingStore, Request};
 use datafusion_paimon::{register, register_catalog, register_table};
 use object_store::local::LocalFileSystem;
-use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use url::Url;
 
 /// Long enough that what may be asked for at the same time is.
@@ -21,13 +20,8 @@ fn warehouse() -> PathBuf {
 
 /// A session that records the reads of the local disk, each of which takes a while.
 fn session(answer_after: Duration, warehouse: &Path) -> (SessionContext, Arc<RecordingStore>) {
-    let config = ThrottleConfig {
-        wait_get_per_call: answer_after,
-        wait_list_with_delimiter_per_call: answer_after,
-        ..ThrottleConfig::default()
-    };
-    let slow = ThrottledStore::new(LocalFileSystem::new(), config);
-    let store = Arc::new(RecordingStore::new(Arc::new(slow)));
+    let store = RecordingStore::new(Arc::new(LocalFileSystem::new())).answering_after(answer_after);
+    let store = Arc::new(store);
     let context = SessionContext::new();
     context.register_object_store(&Url::parse("file:///").unwrap(), Arc::clone(&store) as _);
     register(&context).unwrap();
