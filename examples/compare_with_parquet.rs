@@ -19,7 +19,7 @@ const ROUNDS: usize = 10;
 
 /// The data files that a plan reads.
 fn files(plan: &Arc<dyn ExecutionPlan>) -> Vec<String> {
-    let own = plan.downcast_ref::<PaimonScanExec>().map(PaimonScanExec::splits).unwrap_or_default();
+    let own = plan.downcast_ref::<PaimonScanExec>().and_then(|scan| scan.splits().ok()).unwrap_or_default();
     let own = own.iter().flat_map(|split| split.all_files()).map(|file| file.path.clone());
     own.chain(plan.children().into_iter().flat_map(files)).collect()
 }

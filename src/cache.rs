@@ -26,11 +26,14 @@ pub enum CacheKind {
     LiveEntries,
     /// Which rows of the files of a section survive merging.
     MergedSection,
+    /// Which rows of a file its index leaves.
+    FileIndex,
 }
 
 impl CacheKind {
     /// All kinds.
-    pub const ALL: [CacheKind; 3] = [CacheKind::Manifest, CacheKind::LiveEntries, CacheKind::MergedSection];
+    pub const ALL: [CacheKind; 4] =
+        [CacheKind::Manifest, CacheKind::LiveEntries, CacheKind::MergedSection, CacheKind::FileIndex];
 
     /// What the kind is called in SQL.
     pub fn as_str(self) -> &'static str {
@@ -38,6 +41,7 @@ impl CacheKind {
             CacheKind::Manifest => "manifest",
             CacheKind::LiveEntries => "live_entries",
             CacheKind::MergedSection => "merged_section",
+            CacheKind::FileIndex => "file_index",
         }
     }
 }
@@ -72,33 +76,62 @@ pub trait Cache: fmt::Debug + Send + Sync {
     /// Offers a value.
     fn put(&self, key: CacheKey, value: Arc<dyn CacheValue>);
 
+    /// Forgets a value.
+    fn remove(&self, key: &CacheKey);
+
     /// Forgets everything.
     fn clear(&self);
 
+    /// What is kept, the last used first.
+    fn list(&self) -> Vec<Kept>;
+
+    /// How many bytes the values may hold together.
+    fn capacity_bytes(&self) -> usize;
+
     /// How many values of a kind are kept, and how many bytes they hold.
-    fn usage(&self, kind: CacheKind) -> (usize, usize);
+    fn usage(&self, kind: CacheKind) -> (usize, usize) {
+        let of_kind = self.list().into_iter().filter(|kept| kept.key.kind == kind);
+        of_kind.fold((0, 0), |(count, bytes), kept| (count + 1, bytes + kept.bytes))
+    }
+}
+
+/// A value that is kept, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its key.
+    pub key: CacheKey,
+    /// What it weighs.
+    pub bytes: usize,
+    /// How often it was asked for since it came.
+    pub hits: u64,
 }
 
 /// Keeps the values that were used last, up to a number of bytes.
 pub struct LruCache {
     capacity_bytes: usize,
-    kept: Mutex<Kept>,
+    slots: Mutex<Slots>,
 }
 
-/// The values, and what they weigh.
-struct Kept {
-    values: lru::LruCache<CacheKey, (Arc<dyn CacheValue>, usize)>,
+/// The values, and what they weigh together.
+struct Slots {
+    values: lru::LruCache<CacheKey, Slot>,
     bytes: usize,
+}
+
+struct Slot {
+    value: Arc<dyn CacheValue>,
+    bytes: usize,
+    hits: u64,
 }
 
 impl LruCache {
     /// An empty cache.
     pub fn new(capacity_bytes: usize) -> Self {
-        Self { capacity_bytes, kept: Mutex::new(Kept { values: lru::LruCache::unbounded(), bytes: 0 }) }
+        Self { capacity_bytes, slots: Mutex::new(Slots { values: lru::LruCache::unbounded(), bytes: 0 }) }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -110,7 +143,10 @@ impl fmt::Debug for LruCache {
 
 impl Cache for LruCache {
     fn get(&self, key: &CacheKey) -> Option<Arc<dyn CacheValue>> {
-        self.kept().values.get(key).map(|(value, _)| Arc::clone(value))
+        self.slots().values.get_mut(key).map(|slot| {
+            slot.hits += 1;
+            Arc::clone(&slot.value)
+        })
     }
 
     fn put(&self, key: CacheKey, value: Arc<dyn CacheValue>) {
@@ -118,28 +154,43 @@ impl Cache for LruCache {
         if bytes > self.capacity_bytes {
             return;
         }
-        let mut kept = self.kept();
-        kept.bytes = kept.bytes.saturating_add(bytes);
-        if let Some((_, old)) = kept.values.put(key, (value, bytes)) {
-            kept.bytes = kept.bytes.saturating_sub(old);
-        }
-        while kept.bytes > self.capacity_bytes
-            && let Some((_, (_, old))) = kept.values.pop_lru()
+        let mut slots = self.slots();
+        slots.bytes = slots.bytes.saturating_add(bytes);
+        let mut gone = vec![];
+        gone.extend(slots.values.put(key, Slot { value, bytes, hits: 0 }));
+        slots.bytes = gone.iter().fold(slots.bytes, |bytes, slot| bytes.saturating_sub(slot.bytes));
+        while slots.bytes > self.capacity_bytes
+            && let Some((_, slot)) = slots.values.pop_lru()
         {
-            kept.bytes = kept.bytes.saturating_sub(old);
+            slots.bytes = slots.bytes.saturating_sub(slot.bytes);
+            gone.push(slot);
         }
+        // Large values are dropped when others need not wait for it.
+        drop(slots);
+    }
+
+    fn remove(&self, key: &CacheKey) {
+        let mut slots = self.slots();
+        let gone = slots.values.pop(key);
+        slots.bytes = slots.bytes.saturating_sub(gone.as_ref().map_or(0, |slot| slot.bytes));
+        drop(slots);
     }
 
     fn clear(&self) {
-        let mut kept = self.kept();
-        kept.values.clear();
-        kept.bytes = 0;
+        let mut slots = self.slots();
+        let gone = std::mem::replace(&mut slots.values, lru::LruCache::unbounded());
+        slots.bytes = 0;
+        drop(slots);
+        drop(gone);
     }
 
-    fn usage(&self, kind: CacheKind) -> (usize, usize) {
-        let kept = self.kept();
-        let of_kind = kept.values.iter().filter(|(key, _)| key.kind == kind);
-        of_kind.fold((0, 0), |(count, bytes), (_, (_, weight))| (count + 1, bytes + weight))
+    fn list(&self) -> Vec<Kept> {
+        let slots = self.slots();
+        slots.values.iter().map(|(key, slot)| Kept { key: key.clone(), bytes: slot.bytes, hits: slot.hits }).collect()
+    }
+
+    fn capacity_bytes(&self) -> usize {
+        self.capacity_bytes
     }
 }
 
@@ -151,6 +202,7 @@ type Flights = HashMap<CacheKey, Weak<OnceCell<Arc<dyn CacheValue>>>>;
 pub struct PaimonCache {
     cache: Arc<dyn Cache>,
     flights: Mutex<Flights>,
+    groups: Mutex<HashMap<Arc<str>, Vec<CacheKey>>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -164,7 +216,8 @@ impl Default for PaimonCache {
 impl PaimonCache {
     /// A session's cache that keeps its values in `cache`.
     pub fn new(cache: Arc<dyn Cache>) -> Self {
-        Self { cache, flights: Mutex::default(), hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+        let (flights, groups) = (Mutex::default(), Mutex::default());
+        Self { cache, flights, groups, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
     /// Where values are kept.
@@ -185,6 +238,11 @@ impl PaimonCache {
         value
     }
 
+    /// The value of a key, if it is kept and of type `T`; counts neither as a hit nor as a miss.
+    pub fn peek<T: CacheValue>(&self, key: &CacheKey) -> Option<Arc<T>> {
+        self.cache.get(key).and_then(downcast)
+    }
+
     /// The value of a key; loads it unless it is kept or somebody is loading it. When the one who loads gives up, or
     /// fails, the next one who waits loads.
     pub async fn get_or_load<T: CacheValue>(
@@ -203,6 +261,29 @@ impl PaimonCache {
         });
         let value = Arc::clone(loaded.await?);
         downcast(value).ok_or_else(|| crate::error::Error::internal(format!("{key:?} has values of two types")))
+    }
+
+    /// Keeps of the values of a group only the last `max`: that of `key`, and those that were kept last before it.
+    pub fn keep_in_group(&self, group: &str, key: &CacheKey, max: usize) {
+        let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = groups.entry(group.into()).or_default();
+        keys.retain(|other| other != key);
+        keys.push(key.clone());
+        let gone: Vec<CacheKey> = keys.drain(..keys.len().saturating_sub(max)).collect();
+        drop(groups);
+        gone.iter().for_each(|key| self.cache.remove(key));
+    }
+
+    /// The keys of a group, the one that was kept last first.
+    pub fn group(&self, group: &str) -> Vec<CacheKey> {
+        let groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.get(group).map(|keys| keys.iter().rev().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.cache.clear();
     }
 
     /// The load that is under way for a key, or a new one.

@@ -1,7 +1,8 @@
 //! The one error type of the crate.
 //!
 //! Every fallible function below `sql/` returns [`Result`]; at the border to DataFusion an [`Error`] becomes a
-//! [`DataFusionError::External`] through the single `From` below, so that callers can downcast it again.
+//! [`DataFusionError::External`] through the single `From` below, so that callers can downcast it again; one that says that
+//! memory does not suffice becomes DataFusion's own.
 //! A message says what was wrong with which file or option and what was expected instead.
 
 use std::fmt;
@@ -24,6 +25,8 @@ pub enum ErrorKind {
     InvalidOption,
     /// The object store failed.
     Storage,
+    /// The memory that the session allows does not suffice.
+    ResourcesExhausted,
     /// A broken invariant of this crate: a bug.
     Internal,
 }
@@ -36,6 +39,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Unsupported => "unsupported",
             ErrorKind::InvalidOption => "invalid option",
             ErrorKind::Storage => "storage",
+            ErrorKind::ResourcesExhausted => "resources exhausted",
             ErrorKind::Internal => "internal error",
         })
     }
@@ -128,7 +132,10 @@ impl std::error::Error for Error {
 
 impl From<Error> for DataFusionError {
     fn from(e: Error) -> Self {
-        DataFusionError::External(Box::new(e))
+        match e.kind {
+            ErrorKind::ResourcesExhausted => DataFusionError::ResourcesExhausted(e.to_string()),
+            _ => DataFusionError::External(Box::new(e)),
+        }
     }
 }
 

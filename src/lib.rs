@@ -50,7 +50,7 @@ pub mod split;
 pub mod sql;
 pub mod storage;
 
-pub use cache::{Cache, CacheKey, CacheKind, CacheValue, LruCache, PaimonCache};
+pub use cache::{Cache, CacheKey, CacheKind, CacheValue, Kept, LruCache, PaimonCache};
 pub use error::{Error, ErrorKind, Result};
 pub use exec::PaimonScanExec;
 pub use options::TableOptions;

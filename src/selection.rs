@@ -33,6 +33,18 @@ impl RowSelection {
         Self { wanted: bits.finish() }
     }
 
+    /// Of `rows` rows those at the given positions; positions past the end are no rows.
+    pub fn only(rows: usize, positions: impl IntoIterator<Item = u64>) -> Self {
+        let mut bits = BooleanBufferBuilder::new(rows);
+        bits.append_n(rows, false);
+        for position in positions {
+            if let Some(position) = usize::try_from(position).ok().filter(|p| *p < rows) {
+                bits.set_bit(position, true);
+            }
+        }
+        Self { wanted: bits.finish() }
+    }
+
     /// Of how many rows it speaks.
     pub fn len(&self) -> usize {
         self.wanted.len()
@@ -77,6 +89,11 @@ impl RowSelection {
         bits.append_buffer(&self.wanted.slice(begin, end - begin));
         bits.append_n(self.len() - end, false);
         Self { wanted: bits.finish() }
+    }
+
+    /// The stretches of wanted rows, ascending.
+    pub fn ranges(&self) -> Vec<Range<usize>> {
+        self.wanted.set_slices().map(|(start, end)| start..end).collect()
     }
 
     /// The positions of the wanted rows, ascending.
@@ -132,5 +149,6 @@ mod tests {
     fn selections_intersect() {
         let both = RowSelection::without(4, [0]).and(&RowSelection::without(3, [2]));
         assert_eq!(both, RowSelection::new(BooleanBuffer::from(vec![false, true, false])));
+        assert_eq!(both, RowSelection::only(3, [1, 3]));
     }
 }

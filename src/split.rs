@@ -1,11 +1,14 @@
 //! The contract between planning and reading: [`DataSplit`].
 //!
 //! A split is self-contained: paths, sizes, schema ids and deletion ranges, no handle to a live table. `plan/` makes
-//! splits, `exec/` reads them; neither knows the other.
+//! splits, `exec/` reads them; neither knows the other. The [`Splits`] of many files are made when they are asked for.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use crate::error::Result;
 use crate::spec::data_file::DataFileMeta;
 
 /// Files of one bucket of one partition that are read together.
@@ -66,5 +69,95 @@ impl DataSplit {
     /// All files, those of sections included.
     pub fn all_files(&self) -> impl Iterator<Item = &SplitFile> {
         self.files.iter().chain(self.sections.iter().flat_map(|s| s.runs.iter().flatten()))
+    }
+}
+
+/// Makes splits.
+type MakeSplits = dyn Fn() -> Result<Vec<DataSplit>> + Send + Sync;
+
+/// The splits of a scan: a summary, and the splits themselves, which may be yet to be made.
+#[derive(Clone)]
+pub struct Splits(Arc<Inner>);
+
+struct Inner {
+    made: OnceLock<Arc<[DataSplit]>>,
+    deferred: Option<(SplitSummary, Box<MakeSplits>)>,
+}
+
+/// What is known of splits that are not made yet: of files that are read whole, of which no row is deleted or merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SplitSummary {
+    /// How many files there are.
+    pub files: usize,
+    /// How many partitions they are of.
+    pub partitions: usize,
+    /// How many rows they have.
+    pub rows: usize,
+    /// How many bytes they have.
+    pub bytes: usize,
+}
+
+impl Splits {
+    /// Splits that are there.
+    pub fn new(splits: Vec<DataSplit>) -> Self {
+        Self(Arc::new(Inner { made: OnceLock::from(Arc::from(splits)), deferred: None }))
+    }
+
+    /// Splits that are made when they are asked for first.
+    pub fn deferred(summary: SplitSummary, make: Box<MakeSplits>) -> Self {
+        Self(Arc::new(Inner { made: OnceLock::new(), deferred: Some((summary, make)) }))
+    }
+
+    /// The splits.
+    pub fn get(&self) -> Result<&Arc<[DataSplit]>> {
+        if let Some(made) = self.0.made.get() {
+            return Ok(made);
+        }
+        let made = self.0.deferred.as_ref().map_or(Ok(vec![]), |(_, make)| make())?;
+        Ok(self.0.made.get_or_init(|| made.into()))
+    }
+
+    /// What is known without making them; `None` where they were not deferred.
+    pub fn summary(&self) -> Option<SplitSummary> {
+        self.0.deferred.as_ref().map(|(summary, _)| *summary)
+    }
+
+    /// The splits, where they were not deferred; nothing otherwise.
+    pub fn ready(&self) -> &[DataSplit] {
+        match &self.0.deferred {
+            None => self.0.made.get().map(|made| made.as_ref()).unwrap_or_default(),
+            Some(_) => &[],
+        }
+    }
+
+    /// How many files there are.
+    pub fn files(&self) -> usize {
+        let counted = || self.ready().iter().map(|split| split.all_files().count()).sum();
+        self.summary().map_or_else(counted, |summary| summary.files)
+    }
+
+    /// How many partitions the files are of.
+    pub fn partitions(&self) -> usize {
+        let counted = || self.ready().iter().map(|split| &split.partition).collect::<HashSet<_>>().len();
+        self.summary().map_or_else(counted, |summary| summary.partitions)
+    }
+
+    /// How many bytes the files have.
+    pub fn bytes(&self) -> usize {
+        let size = |file: &SplitFile| usize::try_from(file.meta.file_size).unwrap_or(0);
+        let summed = || self.ready().iter().flat_map(DataSplit::all_files).map(size).sum();
+        self.summary().map_or_else(summed, |summary| summary.bytes)
+    }
+}
+
+impl Default for Splits {
+    fn default() -> Self {
+        Self::new(vec![])
+    }
+}
+
+impl fmt::Debug for Splits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Splits").field("files", &self.files()).finish_non_exhaustive()
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! In: splits and a wanted number of output partitions. Out: for each output partition its [`ScanTask`]s, such that all
 //! have about the same bytes. Files keep their order; a file that would make one partition much heavier than the others
-//! is cut into ranges of bytes, which readers take as the row groups, stripes or blocks that begin there. Sections whose
-//! versions are combined are dealt out besides their files, cut into ranges of keys.
+//! is cut into ranges of bytes, which readers take as the row groups, stripes or blocks that begin there. Sections are dealt
+//! out besides, cut into ranges of keys, so that several output partitions merge one; where its files cannot be cut so, a
+//! section is merged as a whole, and only what is read of it then is dealt out.
 
 use std::iter;
 use std::ops::Range;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use datafusion::common::stats::Precision;
 
 use super::context::ScanSpec;
+use super::merge::key_range::{KeyPart, can_cut};
 use super::merge::section::{MergeSection, Rule};
 use crate::file::FileFormat;
 use crate::split::{DataSplit, SplitFile};
@@ -30,6 +32,8 @@ pub struct ScanUnit {
     pub branch: Option<Arc<str>>,
     /// The partition's values, as a serialized `BinaryRow`.
     pub partition: Arc<[u8]>,
+    /// The bucket's number, and how many there were when the file was written.
+    pub bucket: (i32, i32),
     /// The file.
     pub file: SplitFile,
     /// Where the file's rows must be merged with those of others.
@@ -70,6 +74,14 @@ impl ScanTask {
         self.rows().get_value().copied().unwrap_or(0)
     }
 
+    /// Whether keys must be merged for it.
+    pub fn merges(&self) -> bool {
+        match self {
+            ScanTask::Read(unit) => unit.merge.is_some(),
+            ScanTask::Combine(_) => true,
+        }
+    }
+
     /// Whether its files lie on a disk of this machine.
     pub fn is_local(&self) -> bool {
         let path = match self {
@@ -94,8 +106,19 @@ impl ScanTask {
 pub struct ScanTasks {
     /// The files, whole, in order.
     pub files: Vec<ScanUnit>,
-    /// The sections whose versions are combined.
+    /// The sections whose versions are combined, and whose files are among `files`.
     pub sections: Vec<Arc<MergeSection>>,
+    /// The sections that are cut by keys.
+    pub cut: Vec<CutSection>,
+}
+
+/// A section that is cut into ranges of keys.
+#[derive(Debug, Clone)]
+pub struct CutSection {
+    /// The section as a whole.
+    pub section: Arc<MergeSection>,
+    /// Whether versions are combined.
+    pub combines: bool,
 }
 
 /// A file of a section.
@@ -113,6 +136,7 @@ impl ScanUnit {
         let deleted = self.file.deletion.as_ref().map_or(Some(0), |d| d.cardinality);
         let rows = self.file.meta.row_count.saturating_sub(deleted.unwrap_or(0));
         let rows = usize::try_from(rows).unwrap_or(0);
+        let rows = self.merge.as_ref().and_then(|m| m.section.part()).map_or(rows, |part| part.share(rows));
         if self.file.range.is_none() && self.merge.is_none() && deleted.is_some() {
             Precision::Exact(rows)
         } else {
@@ -143,26 +167,32 @@ impl ScanTasks {
         let unit = |file: &SplitFile, merge| ScanUnit {
             branch: split.branch.clone(),
             partition: Arc::clone(&split.partition),
+            bucket: (split.bucket, split.total_buckets),
             file: file.clone(),
             merge,
         };
         let merge = spec.sources.get(&split.branch).and_then(|source| source.merge.as_ref());
         let combines = merge.is_some_and(|merge| matches!(merge.rule, Rule::Combine(_)));
         self.files.extend(split.files.iter().map(|file| unit(file, None)));
+        let first_key = merge.and_then(|merge| merge.key_fields.first());
         for section in &split.sections {
-            let merged = MergeSection::new(split.branch.clone(), Arc::clone(&split.partition), section.clone());
+            let cuts = can_cut(section, first_key);
+            let merged = MergeSection::new(split.branch.clone(), Arc::clone(&split.partition), section.clone(), None);
             let section = Arc::new(merged);
-            let merged = |(file, f)| unit(f, Some(MergedFile { section: Arc::clone(&section), file }));
-            self.files.extend(section.files().enumerate().map(merged));
+            if cuts {
+                self.cut.push(CutSection { section, combines });
+                continue;
+            }
+            self.files.extend(section.units());
             if combines {
-                self.sections.push(Arc::clone(&section));
+                self.sections.push(section);
             }
         }
     }
 
-    /// How many rows all tasks together give.
-    pub fn rows(&self) -> Precision<usize> {
-        self.files.iter().map(ScanUnit::rows).reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
+    /// All files, those of sections that are cut included.
+    pub fn units(&self) -> impl Iterator<Item = ScanUnit> + '_ {
+        self.files.iter().cloned().chain(self.cut.iter().flat_map(|cut| cut.section.units()))
     }
 
     /// Deals the tasks out to at most `partitions` output partitions, at least one; none is empty unless there are no
@@ -172,7 +202,8 @@ impl ScanTasks {
         let mut out = vec![vec![]; partitions];
         let reads = assign_files(&self.files, partitions).into_iter().map(|(at, unit)| (at, ScanTask::Read(unit)));
         let combines = assign_sections(&self.sections, partitions).into_iter();
-        for (at, task) in reads.chain(combines.map(|(at, unit)| (at, ScanTask::Combine(unit)))) {
+        let combines = combines.map(|(at, unit)| (at, ScanTask::Combine(unit)));
+        for (at, task) in reads.chain(combines).chain(assign_cut(&self.cut, partitions)) {
             if let Some(partition) = out.get_mut(at.min(partitions - 1)) {
                 partition.push(task);
             }
@@ -211,9 +242,30 @@ fn assign_files(units: &[ScanUnit], partitions: usize) -> Vec<(usize, ScanUnit)>
     out
 }
 
+/// Which output partition merges and reads which parts of sections; sections are laid on a line as files are, and cut
+/// likewise.
+fn assign_cut(sections: &[CutSection], partitions: usize) -> Vec<(usize, ScanTask)> {
+    let total: u64 = sections.iter().map(|cut| section_bytes(&cut.section).saturating_add(OPEN_COST_BYTES)).sum();
+    let share = total.div_ceil(partitions as u64).max(1);
+    let mut out = vec![];
+    let mut start = 0;
+    for CutSection { section, combines } in sections {
+        let size = section_bytes(section);
+        for piece in pieces(size, start, share) {
+            let at = partition_of(start + piece.start, piece.end - piece.start, share);
+            let part = KeyPart { from: piece.start, to: piece.end, of: size };
+            let section = if piece == (0..size) { Arc::clone(section) } else { Arc::new(section.of_part(part)) };
+            out.extend(section.units().map(|unit| (at, ScanTask::Read(unit))));
+            out.extend(combines.then(|| (at, ScanTask::Combine(CombineUnit { section, part: 0, parts: 1 }))));
+        }
+        start += size + OPEN_COST_BYTES;
+    }
+    out
+}
+
 /// How many bytes the files of a section have.
 fn section_bytes(section: &MergeSection) -> u64 {
-    section.files().map(|f| u64::try_from(f.meta.file_size).unwrap_or(0)).sum()
+    section.files().map(|f| u64::try_from(f.meta.file_size).unwrap_or(0)).fold(0, u64::saturating_add)
 }
 
 /// Which output partition combines which sections; sections are laid on a line as files are, and cut likewise.
@@ -268,11 +320,11 @@ mod tests {
     fn unit(name: usize, size: u64) -> ScanUnit {
         let meta = DataFileMeta { file_name: name.to_string(), file_size: size as i64, ..DataFileMeta::empty() };
         let file = SplitFile { path: name.to_string(), meta: Arc::new(meta), deletion: None, range: None };
-        ScanUnit { branch: None, partition: Arc::from([].as_slice()), file, merge: None }
+        ScanUnit { branch: None, partition: Arc::from([].as_slice()), bucket: (0, -1), file, merge: None }
     }
 
     fn assign(units: &[ScanUnit], partitions: usize) -> Vec<Vec<ScanUnit>> {
-        let tasks = ScanTasks { files: units.to_vec(), sections: vec![] }.assign(partitions);
+        let tasks = ScanTasks { files: units.to_vec(), ..ScanTasks::default() }.assign(partitions);
         let unit = |task| match task {
             ScanTask::Read(unit) => unit,
             ScanTask::Combine(_) => panic!("no section"),
@@ -282,13 +334,13 @@ mod tests {
 
     fn section(sizes: &[u64]) -> Arc<MergeSection> {
         let runs = sizes.iter().map(|size| vec![unit(0, *size).file]).collect();
-        Arc::new(MergeSection::new(None, Arc::from([].as_slice()), Section { runs }))
+        Arc::new(MergeSection::new(None, Arc::from([].as_slice()), Section { runs }, None))
     }
 
     #[test]
     fn sections_are_cut_and_dealt_out_like_files() {
         let parts = |sections: Vec<Arc<MergeSection>>| {
-            let tasks = ScanTasks { files: vec![], sections }.assign(2);
+            let tasks = ScanTasks { sections, ..ScanTasks::default() }.assign(2);
             let part = |task: &ScanTask| match task {
                 ScanTask::Combine(unit) => (unit.part, unit.parts),
                 ScanTask::Read(_) => panic!("no file"),
@@ -299,6 +351,29 @@ mod tests {
         assert_eq!(parts(vec![section(&[1000, 1000])]), [[(0, 1)]]);
         let one_of_each = [[(0, 1)], [(0, 1)]];
         assert_eq!(parts(vec![section(&[1 << 20]), section(&[1 << 20])]), one_of_each);
+    }
+
+    #[test]
+    fn sections_are_cut_by_keys_so_that_all_partitions_merge() {
+        let cut =
+            [50u64 << 20, 50 << 20, 50 << 20].map(|size| CutSection { section: section(&[size]), combines: true });
+        let tasks = ScanTasks { cut: cut.to_vec(), ..ScanTasks::default() };
+        let parts = |partitions| {
+            let parts = tasks.assign(partitions).into_iter().map(|tasks| tasks.iter().map(part_of).collect());
+            parts.collect::<Vec<Vec<_>>>()
+        };
+        let (size, half) = (50 << 20, (25 << 20) + OPEN_COST_BYTES / 2);
+        let part = |from, to| Some(KeyPart { from, to, of: size });
+        let (first, second) = (part(0, half), part(half, size));
+        assert_eq!(parts(2), [vec![None, None, first, first], vec![second, second, None, None]]);
+        assert_eq!(parts(1), [vec![None; 6]]);
+    }
+
+    fn part_of(task: &ScanTask) -> Option<KeyPart> {
+        match task {
+            ScanTask::Combine(unit) => unit.section.part(),
+            ScanTask::Read(unit) => unit.merge.as_ref().unwrap().section.part(),
+        }
     }
 
     #[test]

@@ -18,14 +18,19 @@ use super::evolution::CastContext;
 use super::evolution::SchemaMapping;
 use super::filter::ScanFilters;
 use super::merge::combine::spec::CombineSpec;
-use super::merge::section::{MergeSpec, Rule, system_fields};
+use super::merge::key_reader::system_fields;
+use super::merge::memory::MergeMemory;
+use super::merge::section::{MergeSpec, Rule};
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
 use crate::file::prefetch::ReadAheadSettings;
 use crate::options::TableOptions;
+use crate::predicate::Predicate;
+use crate::predicate::bucket::BucketKey;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
+use crate::spec::statistics::Statistics;
 use crate::spec::table_schema::TableSchema;
 use crate::storage::Storage;
 
@@ -39,6 +44,8 @@ pub struct ScanSpec {
     pub storage: Storage,
     /// What is kept over queries.
     pub cache: Arc<PaimonCache>,
+    /// What merging may hold in memory.
+    pub memory: MergeMemory,
     /// Footers that are kept over queries.
     pub footers: Option<Arc<FooterCache>>,
     /// All columns of the table that may be asked for.
@@ -53,6 +60,8 @@ pub struct ScanSpec {
     pub zone: Tz,
     /// See [`ReadRequest::orc_legacy_ltz`](crate::file::ReadRequest).
     pub orc_legacy_ltz: bool,
+    /// What an ANALYZE found, of this snapshot or an earlier one.
+    pub analyzed: Option<Arc<Statistics>>,
     /// What is read ahead.
     pub read_ahead: ReadAheadSettings,
 }
@@ -66,12 +75,19 @@ pub struct SourceSchemas {
     pub by_id: HashMap<i64, Arc<TableSchema>>,
     /// How versions of a key are merged, in a branch with a primary key.
     pub merge: Option<Arc<MergeSpec>>,
+    /// What the query says of the branch's rows, in its field ids; `None` where that is nothing.
+    pub predicate: Option<Arc<Predicate>>,
+    /// Whether file indexes are asked.
+    pub asks_indexes: bool,
+    /// How rows are dealt to buckets, in a branch with a fixed number of them.
+    pub bucket_key: Option<Arc<BucketKey>>,
 }
 
 /// How files become rows of the wanted columns; shared by all output partitions.
 #[derive(Debug)]
 pub struct ScanContext {
     spec: Arc<ScanSpec>,
+    output: Vec<DataField>,
     schema: SchemaRef,
     /// For each output column: its place among the partition columns, or among the columns that come from files.
     sources: Vec<ColumnSource>,
@@ -121,7 +137,7 @@ impl ScanContext {
         }
         let schema = arrow_schema(&output);
         let (filters, filter_mappings) = (ScanFilters::default(), Mutex::default());
-        Ok(Self { spec, schema, sources, file_columns, mappings: Mutex::default(), filters, filter_mappings })
+        Ok(Self { spec, output, schema, sources, file_columns, mappings: Mutex::default(), filters, filter_mappings })
     }
 
     /// The same, with conditions on the rows.
@@ -143,6 +159,11 @@ impl ScanContext {
     /// The schema of the output.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// The output columns, as the table has them.
+    pub fn output_fields(&self) -> &[DataField] {
+        &self.output
     }
 
     /// Where each output column comes from.
@@ -228,7 +249,8 @@ impl ScanContext {
         }
     }
 
-    fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {
+    /// The schemas of a branch.
+    pub fn source(&self, branch: &Option<Arc<str>>) -> Result<&SourceSchemas> {
         self.spec.sources.get(branch).ok_or_else(|| Error::internal("the schemas of a branch were not loaded"))
     }
 }

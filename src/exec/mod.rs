@@ -6,7 +6,10 @@
 
 pub mod assign;
 pub mod context;
+mod dealt;
+pub mod dynamic;
 pub mod evolution;
+pub mod file_index;
 pub mod filter;
 mod lost_folder;
 pub mod merge;
@@ -14,6 +17,7 @@ pub mod metrics;
 pub mod raw_read;
 pub mod scan_exec;
 pub mod split_stream;
+pub mod statistics;
 pub mod unit_filter;
 pub mod work;
 

@@ -14,6 +14,7 @@ use futures::{StreamExt, stream};
 use super::assign::ScanUnit;
 use super::context::{ColumnSource, ScanContext, ScanSpec};
 use super::evolution::SchemaMapping;
+use super::file_index::{self, Indexed};
 use super::lost_folder::{self, PartitionNames};
 use super::unit_filter;
 use crate::error::{Error, ErrorKind, Result};
@@ -57,9 +58,17 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
         return Ok(stream::empty().boxed());
     };
     files.add_matched(1);
+    let indexed = file_index::ask(&context, unit, lane.io(), &narrowing.metrics).await?;
+    if matches!(indexed, Indexed::Skip) {
+        return Ok(stream::empty().boxed());
+    }
     opened.add(1);
     // Which rows survive merging is found without any filter on them.
-    let selection = wanted_rows(&context, unit, &lane).await?;
+    let selection = match (wanted_rows(&context, unit, &lane).await?, indexed) {
+        (Some(rows), Indexed::Rows(indexed)) => Some(rows.and(&indexed)),
+        (None, Indexed::Rows(indexed)) => Some(indexed),
+        (rows, _) => rows,
+    };
     if selection.as_ref().is_some_and(|s| s.wanted_rows() == 0) {
         return Ok(stream::empty().boxed());
     }
@@ -114,11 +123,37 @@ pub async fn open_mapped(
     lane: Arc<Lane>,
 ) -> Result<BatchStream> {
     let spec = context.spec();
-    let meta = &unit.file.meta;
+    let request = request(context, unit, &mapping, rows, batch_size, &lane)?;
+    let batches = match file::open(request.clone()).await {
+        Err(e) if e.kind() == ErrorKind::NotFound && unit.file.meta.external_path.is_none() => {
+            match elsewhere(spec, unit).await? {
+                Some(location) => {
+                    let size = u64::try_from(unit.file.meta.file_size).ok();
+                    let file = lane.counted(spec.storage.file(&location, size)?);
+                    file::open(ReadRequest { file, ..request }).await?
+                }
+                None => return Err(e),
+            }
+        }
+        opened => opened?,
+    };
+    Ok(batches.map(move |batch| mapping.apply(batch?)).boxed())
+}
+
+/// What is asked of the reader of a unit's file.
+pub fn request(
+    context: &ScanContext,
+    unit: &ScanUnit,
+    mapping: &SchemaMapping,
+    rows: Rows,
+    batch_size: usize,
+    lane: &Arc<Lane>,
+) -> Result<ReadRequest> {
+    let (spec, meta) = (context.spec(), &unit.file.meta);
     let size = u64::try_from(meta.file_size).map_err(|_| Error::corrupt(format!("has the size {}", meta.file_size)))?;
     let file = lane.counted(spec.storage.file(&Location::parse(&unit.file.path)?, Some(size))?);
     let format = FileFormat::of_file_name(&meta.file_name)?;
-    let request = ReadRequest {
+    Ok(ReadRequest {
         file,
         format,
         written: if format == FileFormat::Row { context.physical_fields(unit)? } else { vec![] },
@@ -129,22 +164,9 @@ pub async fn open_mapped(
         orc_legacy_ltz: spec.orc_legacy_ltz,
         footers: spec.footers.clone(),
         narrowing: rows.narrowing,
-        lane: Arc::clone(&lane),
+        lane: Arc::clone(lane),
         limit: rows.limit,
-    };
-    let batches = match file::open(request.clone()).await {
-        Err(e) if e.kind() == ErrorKind::NotFound && meta.external_path.is_none() => {
-            match elsewhere(spec, unit).await? {
-                Some(location) => {
-                    let file = lane.counted(spec.storage.file(&location, Some(size))?);
-                    file::open(ReadRequest { file, ..request }).await?
-                }
-                None => return Err(e),
-            }
-        }
-        opened => opened?,
-    };
-    Ok(batches.map(move |batch| mapping.apply(batch?)).boxed())
+    })
 }
 
 /// Where the file of a unit is when it is not where Java would put it.

@@ -4,13 +4,13 @@
 //! partitioning is always unknown: DataFusion's hash partitioning is not Paimon's buckets.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use datafusion::common::Statistics;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{ColumnStatistics, Statistics};
-use datafusion::error::Result as DataFusionResult;
+use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::TaskContext;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_expr_common::physical_expr::fmt_sql;
@@ -22,22 +22,25 @@ use datafusion::physical_plan::expressions::Column;
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterPushdownPhase, FilterPushdownPropagation, PushedDown,
 };
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
 };
+use futures::TryFutureExt;
 
-use super::assign::{ScanTask, ScanTasks};
 use super::context::{ScanContext, ScanSpec};
+use super::dealt::Dealt;
 use super::filter::ScanFilters;
 use super::metrics::ScanMetrics;
 use super::split_stream::SplitStream;
+use super::statistics::{row_statistics, scan_statistics};
 use super::work::ScanRuns;
 use crate::error::{Error, Result};
 use crate::file::PruneSwitches;
-use crate::split::DataSplit;
+use crate::split::{DataSplit, Splits};
 
 /// What a scan is of, as `EXPLAIN` shows it.
 #[derive(Debug, Clone, Default)]
@@ -48,20 +51,24 @@ pub struct ScanLabel {
     pub snapshot_id: Option<i64>,
     /// What planning kept of what it saw, one `name=kept/seen` per step.
     pub pruning: Vec<String>,
+    /// What planning counted, for `EXPLAIN ANALYZE`.
+    pub counters: Vec<(&'static str, usize)>,
 }
 
 /// Reads the splits of a table.
 #[derive(Debug, Clone)]
 pub struct PaimonScanExec {
     label: Arc<ScanLabel>,
-    splits: Arc<[DataSplit]>,
+    splits: Splits,
     /// Positions in the table's columns.
     projection: Vec<usize>,
     context: Arc<ScanContext>,
-    partitions: Arc<[Vec<ScanTask>]>,
+    partitions: Arc<Dealt>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+    /// Of all rows, without the limit; made when they are asked for.
+    statistics: Arc<OnceLock<Statistics>>,
     runs: ScanRuns,
 }
 
@@ -70,22 +77,22 @@ impl PaimonScanExec {
     pub fn new(
         label: ScanLabel,
         spec: Arc<ScanSpec>,
-        splits: Vec<DataSplit>,
+        splits: Splits,
         projection: Vec<usize>,
         fetch: Option<usize>,
         target_partitions: usize,
     ) -> Result<Self> {
         let context = Arc::new(ScanContext::new(spec, &projection)?);
-        let partitions: Arc<[_]> = ScanTasks::new(&splits, context.spec()).assign(target_partitions).into();
+        let partitions = Arc::new(Dealt::new(splits.clone(), Arc::clone(context.spec()), target_partitions)?);
         let properties = properties(&context, partitions.len());
-        let (label, splits) = (Arc::new(label), splits.into());
-        let (metrics, runs) = (ExecutionPlanMetricsSet::new(), ScanRuns::default());
-        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics, runs })
+        let label = Arc::new(label);
+        let (metrics, statistics, runs) = (metrics_of(&label), Arc::default(), ScanRuns::default());
+        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics, statistics, runs })
     }
 
-    /// The splits that are read.
-    pub fn splits(&self) -> &[DataSplit] {
-        &self.splits
+    /// The splits that are read; they are made now, if they were not yet.
+    pub fn splits(&self) -> Result<Arc<[DataSplit]>> {
+        self.splits.get().map(Arc::clone)
     }
 
     /// What the rows are filtered by, or spared by.
@@ -105,37 +112,31 @@ impl PaimonScanExec {
         let context = ScanContext::new(Arc::clone(self.context.spec()), &projection)?;
         let context = Arc::new(context.with_filters(filters));
         let properties = properties(&context, self.partitions.len());
-        Ok(Self { projection, context, properties, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() })
+        let (metrics, statistics) = (metrics_of(&self.label), Arc::default());
+        Ok(Self { projection, context, properties, metrics, statistics, ..self.clone() })
     }
 
-    /// How many rows an output partition gives (`None`: all of them); exact where every file is read whole.
-    fn rows(&self, partition: Option<usize>) -> Precision<usize> {
-        let rows = self.rows_read(partition);
-        // Rows that a filter spares the plan are no rows of this node, even where the plan filters them itself.
-        if self.filters().is_empty() { rows } else { rows.to_inexact() }
+    /// Statistics of all rows, without the limit.
+    fn all_statistics(&self) -> &Statistics {
+        self.statistics.get_or_init(|| match self.partitions.units() {
+            Some(files) => scan_statistics(&self.context, &files),
+            None => row_statistics(&self.context, self.partitions.rows(), self.splits.bytes()),
+        })
     }
 
-    fn rows_read(&self, partition: Option<usize>) -> Precision<usize> {
-        match (partition, self.fetch) {
-            // An idle output partition takes over tasks of others.
-            (Some(at), _) if self.partitions.len() > 1 => self.rows_of_partition(at).to_inexact(),
-            (Some(at), _) => self.rows_of_partition(at),
-            (None, None) => ScanTasks::new(&self.splits, self.context.spec()).rows(),
-            (None, Some(_)) => {
-                let rows = self.partitions.iter().map(|tasks| self.rows_of(tasks));
-                rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0))
-            }
+    /// How many rows all output partitions give with a limit for each of them.
+    fn rows_within_fetch(&self) -> Precision<usize> {
+        let rows = (0..self.partitions.len()).map(|at| self.limited(self.partitions.rows_of(at)));
+        let rows = rows.reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0));
+        match self.all_statistics().num_rows {
+            Precision::Exact(_) => rows,
+            _ => rows.to_inexact(),
         }
     }
 
-    fn rows_of_partition(&self, at: usize) -> Precision<usize> {
-        self.partitions.get(at).map_or(Precision::Absent, |tasks| self.rows_of(tasks))
-    }
-
-    fn rows_of(&self, tasks: &[ScanTask]) -> Precision<usize> {
-        let rows = tasks.iter().map(ScanTask::rows).reduce(|a, b| a.add(&b)).unwrap_or(Precision::Exact(0));
+    /// At most the limit, yet perhaps less where the rows are not certain.
+    fn limited(&self, rows: Precision<usize>) -> Precision<usize> {
         match self.fetch {
-            // At most the limit, yet perhaps less where the rows are not certain.
             Some(fetch) => rows.map(|rows| rows.min(fetch)),
             None => rows,
         }
@@ -143,20 +144,29 @@ impl PaimonScanExec {
 
     /// Whether rows come from several versions: conditions on such rows are not applied by the scan.
     fn combines(&self) -> bool {
-        self.partitions.iter().flatten().any(|task| matches!(task, ScanTask::Combine(_)))
+        self.partitions.combines()
     }
 
     fn files(&self) -> usize {
-        self.splits.iter().map(|s| s.all_files().count()).sum()
+        self.splits.files()
     }
 
     fn table_partitions(&self) -> usize {
-        self.splits.iter().map(|s| &s.partition).collect::<std::collections::HashSet<_>>().len()
+        self.splits.partitions()
     }
 
     fn columns(&self) -> String {
         self.context.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// Metrics that say already what planning counted.
+fn metrics_of(label: &ScanLabel) -> ExecutionPlanMetricsSet {
+    let metrics = ExecutionPlanMetricsSet::new();
+    for (name, value) in &label.counters {
+        MetricBuilder::new(&metrics).global_counter(*name).add(*value);
+    }
+    metrics
 }
 
 fn properties(context: &ScanContext, partitions: usize) -> Arc<PlanProperties> {
@@ -174,6 +184,9 @@ impl DisplayAs for PaimonScanExec {
             writeln!(f, "table={}", self.label.table)?;
             writeln!(f, "snapshot={snapshot}")?;
             writeln!(f, "files={files}")?;
+            for step in &self.label.pruning {
+                writeln!(f, "{step}")?;
+            }
             if let Some(predicate) = self.filters().predicate() {
                 writeln!(f, "predicate={}", fmt_sql(predicate.as_ref()))?;
             }
@@ -229,26 +242,35 @@ impl ExecutionPlan for PaimonScanExec {
         target_partitions: usize,
         _: &ConfigOptions,
     ) -> DataFusionResult<Option<Arc<dyn ExecutionPlan>>> {
-        let tasks = ScanTasks::new(&self.splits, self.context.spec());
-        let partitions: Arc<[_]> = tasks.assign(target_partitions).into();
+        let partitions = Dealt::new(self.splits.clone(), Arc::clone(self.context.spec()), target_partitions)?;
         if partitions.len() == self.partitions.len() {
             return Ok(None);
         }
         let properties = properties(&self.context, partitions.len());
-        let metrics = ExecutionPlanMetricsSet::new();
+        let (partitions, metrics) = (Arc::new(partitions), metrics_of(&self.label));
         Ok(Some(Arc::new(Self { partitions, properties, metrics, ..self.clone() })))
     }
 
     fn execute(&self, partition: usize, task: Arc<TaskContext>) -> DataFusionResult<SendableRecordBatchStream> {
-        let tasks = self.partitions.get(partition).cloned();
-        let tasks = tasks.ok_or_else(|| Error::internal(format!("there is no output partition {partition}")))?;
+        if partition >= self.partitions.len() {
+            return Err(Error::internal(format!("there is no output partition {partition}")).into());
+        }
         let metrics = ScanMetrics::new(&self.metrics, partition);
         let config = task.session_config();
         let read = (config.batch_size(), PruneSwitches::of(config.options()));
         let keeps_order = self.properties.output_ordering().is_some();
-        let run = self.runs.join(partition, tasks, &task, self.context.spec().read_ahead, keeps_order);
-        let stream = SplitStream::new(Arc::clone(&self.context), (run, partition), read, self.fetch, metrics);
-        Ok(Box::pin(cooperative(stream)))
+        let (context, runs, fetch) = (Arc::clone(&self.context), self.runs.handle(), self.fetch);
+        let stream = move |tasks| {
+            let run = runs.join(partition, tasks, &task, context.spec().read_ahead, keeps_order);
+            cooperative(SplitStream::new(context, (run, partition), read, fetch, metrics))
+        };
+        if let Some(tasks) = self.partitions.ready(partition) {
+            return Ok(Box::pin(stream(tasks)));
+        }
+        let partitions = Arc::clone(&self.partitions);
+        let later = async move { Ok::<_, DataFusionError>(stream(partitions.later(partition).await?)) };
+        let schema = Arc::clone(self.context.schema());
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, later.try_flatten_stream())))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -260,13 +282,19 @@ impl ExecutionPlan for PaimonScanExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> DataFusionResult<Arc<Statistics>> {
-        let columns = self.context.schema().fields().len();
-        let bytes =
-            self.splits.iter().flat_map(DataSplit::all_files).map(|f| usize::try_from(f.meta.file_size).unwrap_or(0));
-        Ok(Arc::new(Statistics {
-            num_rows: self.rows(args.partition()),
-            total_byte_size: Precision::Inexact(bytes.sum()),
-            column_statistics: vec![ColumnStatistics::new_unknown(); columns],
+        let all = self.all_statistics();
+        Ok(Arc::new(match (args.partition(), self.fetch) {
+            (None, None) => all.clone(),
+            (None, Some(_)) => Statistics { num_rows: self.rows_within_fetch(), ..all.clone().to_inexact() },
+            (Some(at), _) => {
+                let rows = self.limited(self.partitions.rows_of(at));
+                // An idle output partition takes over tasks of others.
+                let exact = matches!(all.num_rows, Precision::Exact(_)) && self.partitions.len() == 1;
+                Statistics {
+                    num_rows: if exact { rows } else { rows.to_inexact() },
+                    ..Statistics::new_unknown(self.context.schema())
+                }
+            }
         }))
     }
 
@@ -275,7 +303,7 @@ impl ExecutionPlan for PaimonScanExec {
     }
 
     fn with_fetch(&self, fetch: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
-        Some(Arc::new(Self { fetch, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }))
+        Some(Arc::new(Self { fetch, metrics: metrics_of(&self.label), ..self.clone() }))
     }
 
     fn fetch(&self) -> Option<usize> {

@@ -25,6 +25,7 @@ use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 
 use super::assign::ScanUnit;
 use super::context::ScanContext;
+use super::dynamic;
 use super::evolution::{Origin, SchemaMapping};
 use super::filter::{ScanFilter, replace_columns};
 use crate::error::{Error, Result};
@@ -56,6 +57,9 @@ pub fn narrow(
             narrowing.row_filters.push(Arc::new(filter));
         }
     }
+    if !dynamic::may_match(context, unit)? {
+        return Ok(None);
+    }
     narrowing.predicate = predicate.finish();
     Ok(Some(narrowing))
 }
@@ -80,7 +84,7 @@ impl UnitFilter {
         let fields = columns.into_iter().map(|at| Ok((at, field(at)?))).collect::<Result<Vec<_>>>()?;
         let (of_partition, of_file): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(_, f)| partition(f).is_some());
         let wanted: Vec<DataField> = of_file.iter().map(|(_, f)| (*f).clone()).collect();
-        let values = if of_partition.is_empty() { vec![] } else { partition_values(context, unit)? };
+        let values = if of_partition.is_empty() { vec![] } else { partition_values(context, &unit.partition)? };
         let mapping = context.filter_mapping(unit, number, &wanted)?;
         let expr = replace_columns(&filter.expr, &mut |column| {
             if let Some(at) = of_file.iter().position(|(at, _)| *at == column.index()) {
@@ -216,10 +220,22 @@ impl PredicateParts {
     }
 }
 
-/// The partition's values, in the order of the partition columns.
-fn partition_values(context: &ScanContext, unit: &ScanUnit) -> Result<Vec<ScalarValue>> {
+/// What statistics of a file can be asked of conditions on the columns that `mapping` makes of it.
+pub fn file_predicate(
+    mapping: &Arc<SchemaMapping>,
+    conditions: &[Arc<dyn PhysicalExpr>],
+) -> Result<Option<FilePredicate>> {
+    let mut parts = PredicateParts::default();
+    for expr in conditions {
+        parts.add(&UnitFilter { mapping: Arc::clone(mapping), expr: Arc::clone(expr), exact: false })?;
+    }
+    Ok(parts.finish())
+}
+
+/// The values of a partition, a serialized `BinaryRow`, in the order of the partition columns.
+pub fn partition_values(context: &ScanContext, partition: &[u8]) -> Result<Vec<ScalarValue>> {
     let types: Vec<_> = context.spec().partition_fields.iter().map(|f| f.data_type.clone()).collect();
-    let datums = BinaryRow::from_serialized(&unit.partition)?.decode(&types)?;
+    let datums = BinaryRow::from_serialized(partition)?.decode(&types)?;
     let value = |(data_type, datum)| {
         let array = datums_to_array(data_type, std::slice::from_ref(datum))?;
         let value = ScalarValue::try_from_array(&array, 0);

@@ -66,7 +66,7 @@ pub struct ScanRun {
 /// The executions of a plan's node that are under way. A copy of the node has none.
 #[derive(Debug, Default)]
 pub struct ScanRuns {
-    runs: Mutex<Vec<Weak<ScanRun>>>,
+    runs: Arc<Mutex<Vec<Weak<ScanRun>>>>,
 }
 
 impl Clone for ScanRuns {
@@ -76,6 +76,11 @@ impl Clone for ScanRuns {
 }
 
 impl ScanRuns {
+    /// Another handle on the same executions, for an output partition that is executed later.
+    pub fn handle(&self) -> Self {
+        Self { runs: Arc::clone(&self.runs) }
+    }
+
     /// Executes an output partition with its tasks, together with others of the same task context. One that is executed
     /// again belongs to another execution.
     pub fn join(
@@ -113,7 +118,8 @@ mod tests {
         let task = |(name, size): &(&str, i64)| {
             let meta = Arc::new(DataFileMeta { file_size: *size, ..DataFileMeta::empty() });
             let file = SplitFile { path: (*name).to_owned(), meta, deletion: None, range: None };
-            ScanTask::Read(ScanUnit { branch: None, partition: Arc::from([].as_slice()), file, merge: None })
+            let (partition, bucket) = (Arc::from([].as_slice()), (0, 1));
+            ScanTask::Read(ScanUnit { branch: None, partition, bucket, file, merge: None })
         };
         names.iter().map(task).collect()
     }

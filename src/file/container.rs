@@ -19,6 +19,9 @@ use crate::error::{Error, Result};
 /// The rows of a batch of metadata.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
+/// What an Avro file begins with.
+const AVRO: &[u8] = b"Obj\x01";
+
 /// Reads a metadata file.
 ///
 /// `columns` are the names of the wanted columns, all where there are none; a name with dots is a path to a field inside
@@ -26,8 +29,15 @@ pub(crate) const BATCH_ROWS: usize = 8192;
 /// is no column of the batches.
 pub fn read_container(bytes: Bytes, columns: &[&str]) -> Result<Vec<RecordBatch>> {
     let projection = Projection::of_paths(columns);
+    if bytes.starts_with(AVRO) {
+        let mut batches = vec![];
+        avro::metadata::visit(&bytes, &projection, BATCH_ROWS, &mut |batch| {
+            batches.push(batch);
+            Ok(())
+        })?;
+        return Ok(batches);
+    }
     match bytes.get(..4).unwrap_or(&bytes) {
-        b"Obj\x01" => avro::metadata::read(&bytes, &projection),
         b"PAR1" => guarded("the metadata file cannot be decoded", || parquet::read(bytes, columns, &projection)),
         [b'O', b'R', b'C', ..] => read_orc(bytes, &projection),
         [] => Err(Error::corrupt("expected a metadata file, found no bytes")),
@@ -36,6 +46,19 @@ pub fn read_container(bytes: Bytes, columns: &[&str]) -> Result<Vec<RecordBatch>
             Err(Error::corrupt(format!("expected a metadata file in Avro, ORC or Parquet, it begins with '{other}'")))
         }
     }
+}
+
+/// Gives all records of a metadata file to `visit`, batch by batch, so that no more than one is there at a time where the
+/// container lets it. `batch_rows` is how many rows a batch should have at most.
+pub fn visit_container(
+    bytes: Bytes,
+    batch_rows: usize,
+    visit: &mut dyn FnMut(RecordBatch) -> Result<()>,
+) -> Result<()> {
+    if bytes.starts_with(AVRO) {
+        return avro::metadata::visit(&bytes, &Projection::of_paths(&[]), batch_rows.max(1), visit);
+    }
+    read_container(bytes, &[])?.into_iter().try_for_each(visit)
 }
 
 #[cfg(feature = "orc")]

@@ -24,6 +24,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use datafusion::common::ScalarValue;
 use futures::stream::BoxStream;
 
 use crate::error::{Error, Result};
@@ -80,6 +81,23 @@ pub async fn open(request: ReadRequest) -> Result<BatchStream> {
         FileFormat::Orc => filtered::open_filtered(request, orc::open).await,
         #[cfg(not(feature = "orc"))]
         FileFormat::Orc => Err(Error::unsupported("ORC data files: this build lacks the feature 'orc'")),
+    }
+}
+
+/// The rows of a file that may fulfil a request's predicate, as far as metadata tell; `None` where they do not.
+pub async fn candidates(request: &ReadRequest) -> Result<Option<RowSelection>> {
+    match request.format {
+        FileFormat::Parquet => parquet::candidates(request).await,
+        _ => Ok(None),
+    }
+}
+
+/// Least values of the request's only column in parts of the file, each with the number of rows before the part, in the
+/// file's order; none where metadata do not tell.
+pub async fn samples(request: &ReadRequest) -> Result<Vec<(usize, ScalarValue)>> {
+    match request.format {
+        FileFormat::Parquet => parquet::samples(request).await,
+        _ => Ok(vec![]),
     }
 }
 

@@ -11,6 +11,14 @@ use datafusion::physical_plan::metrics::{
 pub struct PruneMetrics {
     /// Files, or parts of files, that were not opened, or were.
     pub files: PruningMetrics,
+    /// Files, or parts of files, by their file indexes.
+    pub index_files: PruningMetrics,
+    /// Rows of them, by those indexes that know rows.
+    pub index_rows: PruningMetrics,
+    /// File indexes that were not there; nothing is passed over then.
+    pub index_missing: Count,
+    /// File indexes that could not be used; nothing is passed over then.
+    pub index_errors: Count,
     /// Row groups, by their statistics.
     pub row_groups: PruningMetrics,
     /// Row groups, by their Bloom filters.
@@ -40,6 +48,10 @@ impl PruneMetrics {
         let time = |name: &'static str| builder().subset_time(name, partition);
         Self {
             files: pruning("files_ranges_pruned_statistics"),
+            index_files: pruning("files_ranges_pruned_file_index"),
+            index_rows: pruning("file_index_rows_pruned"),
+            index_missing: count("file_index_missing"),
+            index_errors: count("file_index_errors"),
             row_groups: pruning("row_groups_pruned_statistics"),
             row_groups_bloom: pruning("row_groups_pruned_bloom_filter"),
             row_groups_dynamic: count("row_groups_pruned_dynamic_filter"),

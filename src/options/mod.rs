@@ -96,6 +96,11 @@ impl TableOptions {
             || self.force_lookup
     }
 
+    /// The level of files that compaction has merged completely. Java: `CoreOptions.numLevels` - 1.
+    pub fn top_level(&self) -> i32 {
+        self.num_levels.map_or(self.num_sorted_run_compaction_trigger, |levels| levels.saturating_sub(1))
+    }
+
     /// The documentation of all options as a Markdown table.
     pub fn markdown() -> String {
         declaration::markdown(&Self::declarations())

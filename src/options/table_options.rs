@@ -121,6 +121,11 @@ table_options! {
         /// Whether files that are gone are left out.
         scan_ignore_lost_files: bool = "false", "scan.ignore-lost-files";
 
+        /// How many snapshots of a branch are kept with their live manifest entries, within the bytes of the session's
+        /// cache; 0: none is.
+        scan_manifest_entry_cache_max_snapshots: i32 = "2", "scan.manifest-entry-cache.max-snapshots";
+        /// Whether of a manifest entry only what is needed to select it is decoded first.
+        scan_manifest_entry_lazy_decode_enabled: bool = "true", "scan.manifest-entry.lazy-decode.enabled";
         /// The only bucket that is read.
         scan_bucket: i32, "scan.bucket";
         /// Which state of the table a read sees.

@@ -1,44 +1,368 @@
-//! Merges ADD and DELETE entries into the live files of a snapshot.
+//! The live files of a snapshot: [`LiveEntries`].
 //!
-//! In: the entries of all manifests, in any order. Out: the ADD entries that no DELETE entry takes back. A file is
-//! identified by partition, bucket, level and name (and what [`FileIdentity`] adds): a compaction that lifts a file to
-//! another level deletes and adds the same name. Java: `FileEntry.mergeEntries`, `AbstractFileStoreScan`.
+//! In: the packed entries of manifests, ADD and DELETE alike, in any order. Out: the ADD entries that no DELETE entry
+//! takes back, sorted by partition and bucket, so that those of any partition and bucket are one slice:
+//!
+//! ```text
+//! partitions   |        dt=1        |     dt=2    |
+//! buckets      |   0   |   1   | 2  |   0    |  1 |
+//! rows         | f f f | f f f | f  | f f f f| f f|      each the place of a packed entry
+//! ```
+//!
+//! A file is identified by partition, bucket, level and name (and what [`PackedEntries::is_same_file`] adds): a
+//! compaction that lifts a file to another level deletes and adds the same name. Nothing of a request is in it, so it is
+//! kept and shared. Java: `FileEntry.mergeEntries`, `AbstractFileStoreScan`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
-use crate::spec::manifest_entry::{FileIdentity, FileKind, ManifestEntry};
+use crate::cache::CacheValue;
+use crate::spec::manifest_entry::{FileKind, ManifestEntry};
+use crate::spec::packed_entries::PackedEntries;
 
-/// The live files among the entries of some manifests.
-pub fn live_entries(manifests: Vec<Vec<ManifestEntry>>) -> Vec<ManifestEntry> {
-    let deletes = |e: &&ManifestEntry| e.kind == FileKind::Delete;
-    let deleted: HashSet<FileIdentity<'_>> =
-        manifests.iter().flatten().filter(deletes).map(ManifestEntry::identity).collect();
-    let live: Vec<bool> = manifests
-        .iter()
-        .flatten()
-        .map(|e| e.kind == FileKind::Add && (deleted.is_empty() || !deleted.contains(&e.identity())))
-        .collect();
-    manifests.into_iter().flatten().zip(live).filter_map(|(entry, live)| live.then_some(entry)).collect()
+/// All entries of one manifest.
+#[derive(Debug)]
+pub struct PackedManifest {
+    /// Its name, without folder.
+    pub name: Arc<str>,
+    /// Its entries, in order.
+    pub chunks: Vec<Arc<PackedEntries>>,
+}
+
+impl PackedManifest {
+    /// How many entries it has.
+    pub fn len(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.len()).sum()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl CacheValue for PackedManifest {
+    fn heap_bytes(&self) -> usize {
+        let chunks = self.chunks.iter().map(|c| c.heap_bytes() + size_of::<Arc<PackedEntries>>());
+        chunks.sum::<usize>() + self.name.len()
+    }
+}
+
+/// The place of an entry: its chunk and its row there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryRef {
+    chunk: u32,
+    row: u32,
+}
+
+/// The live entries of a bucket.
+#[derive(Debug, Clone)]
+pub struct LiveBucket {
+    /// The bucket's number.
+    pub bucket: i32,
+    rows: Range<u32>,
+}
+
+/// The buckets of a partition.
+#[derive(Debug, Clone)]
+pub struct LivePartition {
+    /// The partition's values, as a serialized `BinaryRow`.
+    pub partition: Arc<[u8]>,
+    buckets: Range<u32>,
+}
+
+/// The live entries of a snapshot.
+#[derive(Debug, Default)]
+pub struct LiveEntries {
+    manifests: Vec<Arc<PackedManifest>>,
+    /// Of all manifests, one behind the other.
+    chunks: Vec<Arc<PackedEntries>>,
+    partitions: Vec<LivePartition>,
+    buckets: Vec<LiveBucket>,
+    rows: Vec<EntryRef>,
+    schema_ids: Vec<i64>,
+}
+
+/// Entries by their partition, as a number in order of appearance, and their bucket.
+type Grouped = BTreeMap<(u32, i32), Vec<EntryRef>>;
+
+impl LiveEntries {
+    /// The live entries among those of some manifests.
+    pub fn of(manifests: Vec<Arc<PackedManifest>>) -> Self {
+        Self::default().with(manifests)
+    }
+
+    /// The live entries after further manifests.
+    #[must_use]
+    pub fn with(&self, further: Vec<Arc<PackedManifest>>) -> Self {
+        let first_new = self.chunks.len();
+        let mut all = Self { manifests: self.manifests.clone(), chunks: self.chunks.clone(), ..Self::default() };
+        all.chunks.extend(further.iter().flat_map(|m| m.chunks.iter().cloned()));
+        all.manifests.extend(further);
+        let (names, groups) = all.grouped(first_new, &self.partitions);
+        all.fill(self, names, groups);
+        all.schema_ids = all.distinct_schema_ids();
+        all
+    }
+
+    /// Groups the entries of chunks from a first one on; partitions that are known keep their numbers.
+    fn grouped(&self, first: usize, known: &[LivePartition]) -> (Vec<Arc<[u8]>>, Grouped) {
+        let mut names: Vec<Arc<[u8]>> = known.iter().map(|p| Arc::clone(&p.partition)).collect();
+        let numbered = |(n, p): (usize, &Arc<[u8]>)| (Arc::clone(p), n as u32);
+        let mut numbers: HashMap<Arc<[u8]>, u32> = names.iter().enumerate().map(numbered).collect();
+        let mut keyed: Vec<((u32, i32), EntryRef)> = vec![];
+        for (at, chunk) in self.chunks.iter().enumerate().skip(first) {
+            let mut number = |partition: &Arc<[u8]>| {
+                *numbers.entry(Arc::clone(partition)).or_insert_with(|| {
+                    names.push(Arc::clone(partition));
+                    names.len() as u32 - 1
+                })
+            };
+            let numbers: Vec<u32> = chunk.partitions().iter().map(&mut number).collect();
+            let entry = |row: usize| {
+                let partition = numbers.get(chunk.partition_code(row)).copied().unwrap_or(0);
+                ((partition, chunk.bucket(row)), EntryRef { chunk: at as u32, row: row as u32 })
+            };
+            keyed.extend((0..chunk.len()).map(entry));
+        }
+        // Entries of a group stay in their order.
+        keyed.sort_by_key(|(group, _)| *group);
+        let groups = keyed.chunk_by(|(a, _), (b, _)| a == b).filter_map(|entries| {
+            let (group, _) = entries.first()?;
+            Some((*group, entries.iter().map(|(_, entry)| *entry).collect()))
+        });
+        (names, groups.collect())
+    }
+
+    /// Fills in slices: those of `old` where there is nothing new.
+    fn fill(&mut self, old: &Self, names: Vec<Arc<[u8]>>, mut new: Grouped) {
+        for (number, partition) in names.into_iter().enumerate() {
+            let (number, first) = (number as u32, self.buckets.len() as u32);
+            let mut added = new.split_off(&(number, i32::MIN));
+            new = added.split_off(&(number.saturating_add(1), i32::MIN));
+            let known = old.partitions.get(number as usize).map(|p| old.buckets_of(p)).unwrap_or_default();
+            for bucket in known {
+                let new = added.remove(&(number, bucket.bucket));
+                // Buckets that are new come between those that are known.
+                let before = added.split_off(&(number, bucket.bucket));
+                for ((_, bucket), rows) in std::mem::replace(&mut added, before) {
+                    self.push(bucket, &[], rows);
+                }
+                self.push(bucket.bucket, old.rows_of(bucket), new.unwrap_or_default());
+            }
+            for ((_, bucket), rows) in added {
+                self.push(bucket, &[], rows);
+            }
+            if self.buckets.len() as u32 > first {
+                self.partitions.push(LivePartition { partition, buckets: first..self.buckets.len() as u32 });
+            }
+        }
+        self.rows.shrink_to_fit();
+        self.buckets.shrink_to_fit();
+    }
+
+    /// Appends a bucket's entries that are live.
+    fn push(&mut self, bucket: i32, old: &[EntryRef], new: Vec<EntryRef>) {
+        let start = self.rows.len() as u32;
+        let kind = |entry: &EntryRef| self.get(*entry).map_or(FileKind::Add, |(chunk, row)| chunk.kind(row));
+        let mut deleted: HashMap<u32, Vec<EntryRef>> = HashMap::new();
+        for entry in new.iter().filter(|entry| kind(entry) == FileKind::Delete) {
+            deleted.entry(self.hash(*entry)).or_default().push(*entry);
+        }
+        let is_live = |entry: &&EntryRef| {
+            let takes_back = |delete: &EntryRef| self.is_same_file(*delete, **entry);
+            deleted.is_empty() || !deleted.get(&self.hash(**entry)).is_some_and(|d| d.iter().any(takes_back))
+        };
+        let added = new.iter().filter(|entry| kind(entry) == FileKind::Add);
+        let live: Vec<EntryRef> = old.iter().chain(added).filter(is_live).copied().collect();
+        if !live.is_empty() {
+            self.rows.extend(live);
+            self.buckets.push(LiveBucket { bucket, rows: start..self.rows.len() as u32 });
+        }
+    }
+
+    fn hash(&self, entry: EntryRef) -> u32 {
+        self.get(entry).map_or(0, |(chunk, row)| chunk.identity_hash(row))
+    }
+
+    fn is_same_file(&self, a: EntryRef, b: EntryRef) -> bool {
+        let (Some((a, row)), Some((b, other_row))) = (self.get(a), self.get(b)) else { return false };
+        a.is_same_file(row, b, other_row)
+    }
+
+    fn distinct_schema_ids(&self) -> Vec<i64> {
+        let mut ids: Vec<i64> = vec![];
+        for (chunk, row) in self.rows.iter().filter_map(|entry| self.get(*entry)) {
+            let id = chunk.schema_id(row);
+            if ids.last() != Some(&id) && !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        ids
+    }
+
+    /// The manifests that it was made of.
+    pub fn manifests(&self) -> &[Arc<PackedManifest>] {
+        &self.manifests
+    }
+
+    /// The number of live entries.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The partitions that have live entries.
+    pub fn partitions(&self) -> &[LivePartition] {
+        &self.partitions
+    }
+
+    /// The buckets of a partition, ascending.
+    pub fn buckets_of(&self, partition: &LivePartition) -> &[LiveBucket] {
+        self.buckets.get(partition.buckets.start as usize..partition.buckets.end as usize).unwrap_or_default()
+    }
+
+    /// The live entries of a bucket.
+    pub fn rows_of(&self, bucket: &LiveBucket) -> &[EntryRef] {
+        self.rows.get(bucket.rows.start as usize..bucket.rows.end as usize).unwrap_or_default()
+    }
+
+    /// The ids of all schemas that live files were written with.
+    pub fn schema_ids(&self) -> &[i64] {
+        &self.schema_ids
+    }
+
+    /// What names of files end in.
+    pub fn extensions(&self) -> impl Iterator<Item = &str> {
+        self.chunks.iter().flat_map(|chunk| chunk.extensions()).map(String::as_str)
+    }
+
+    /// Where an entry is packed.
+    #[inline]
+    pub fn get(&self, entry: EntryRef) -> Option<(&PackedEntries, usize)> {
+        let chunk = self.chunks.get(entry.chunk as usize)?;
+        Some((chunk, entry.row as usize))
+    }
+
+    /// Decodes all entries, for nothing but to have done it.
+    pub fn decode_all(&self) {
+        self.rows.iter().for_each(|entry| drop(self.entry(*entry)));
+    }
+
+    /// The whole entry.
+    pub fn entry(&self, entry: EntryRef) -> Option<ManifestEntry> {
+        self.get(entry).and_then(|(chunk, row)| chunk.entry(row))
+    }
+}
+
+impl CacheValue for LiveEntries {
+    fn heap_bytes(&self) -> usize {
+        self.manifests.iter().map(|m| m.heap_bytes()).sum::<usize>()
+            + self.chunks.capacity() * size_of::<Arc<PackedEntries>>()
+            + self.rows.capacity() * size_of::<EntryRef>()
+            + self.buckets.capacity() * size_of::<LiveBucket>()
+            + self.partitions.capacity() * size_of::<LivePartition>()
+    }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::spec::columns_for_tests::batch_of_entries;
     use crate::spec::data_file::DataFileMeta;
+    use crate::spec::manifest_entry::ManifestEntries;
+
+    /// A manifest of the given entries, in chunks of three.
+    pub(crate) fn manifest(name: &str, entries: &[ManifestEntry]) -> Arc<PackedManifest> {
+        let pack = |entries: &[ManifestEntry]| {
+            let batch = batch_of_entries(entries);
+            Arc::new(PackedEntries::pack(&ManifestEntries::new(&batch).unwrap()).unwrap())
+        };
+        Arc::new(PackedManifest { name: name.into(), chunks: entries.chunks(3).map(pack).collect() })
+    }
 
     fn entry(kind: FileKind, bucket: i32, level: i32, name: &str) -> ManifestEntry {
         let file = DataFileMeta { file_name: name.into(), level, ..DataFileMeta::empty() };
         ManifestEntry { kind, partition: vec![0; 12].into(), bucket, total_buckets: -1, file }
     }
 
+    fn all(live: &LiveEntries) -> Vec<ManifestEntry> {
+        let buckets = live.partitions().iter().flat_map(|p| live.buckets_of(p));
+        buckets.flat_map(|b| live.rows_of(b)).map(|row| live.entry(*row).unwrap()).collect()
+    }
+
     #[test]
     fn a_delete_takes_back_its_file_only_wherever_it_stands() {
         use FileKind::{Add, Delete};
-        let live = live_entries(vec![
-            vec![entry(Delete, 0, 0, "late"), entry(Add, 0, 0, "a"), entry(Add, 1, 0, "a")],
-            vec![entry(Add, 0, 0, "late"), entry(Delete, 0, 0, "a"), entry(Add, 0, 5, "a")],
+        let live = LiveEntries::of(vec![
+            manifest("1", &[entry(Delete, 0, 0, "late"), entry(Add, 0, 0, "a"), entry(Add, 1, 0, "a")]),
+            manifest("2", &[entry(Add, 0, 0, "late"), entry(Delete, 0, 0, "a"), entry(Add, 0, 5, "a")]),
         ]);
+        let live = all(&live);
         let names: Vec<_> = live.iter().map(|e| (e.bucket, e.file.level, e.file.file_name.as_str())).collect();
-        assert_eq!(names, [(1, 0, "a"), (0, 5, "a")]);
+        assert_eq!(names, [(0, 5, "a"), (1, 0, "a")]);
+    }
+
+    fn some_entry() -> impl Strategy<Value = ManifestEntry> {
+        (any::<bool>(), 0u8..3, -1i32..3, 0i32..2, 0u8..6).prop_map(|(delete, partition, bucket, level, name)| {
+            let kind = if delete { FileKind::Delete } else { FileKind::Add };
+            let partition: Arc<[u8]> = vec![partition; 4].into();
+            ManifestEntry { partition, ..entry(kind, bucket, level, &format!("f-{name}.orc")) }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn entries_are_those_of_a_simple_merge(
+            entries in proptest::collection::vec(some_entry(), 0..40),
+            cut in 0usize..40,
+        ) {
+            let (first, second) = entries.split_at(cut.min(entries.len()));
+            let live = LiveEntries::of(vec![manifest("1", first), manifest("2", second)]);
+            let deletes = entries.iter().filter(|e| e.kind == FileKind::Delete);
+            let deleted: HashSet<_> = deletes.map(ManifestEntry::identity).collect();
+            let mut want: Vec<_> = entries
+                .iter()
+                .filter(|e| e.kind == FileKind::Add && !deleted.contains(&e.identity()))
+                .cloned()
+                .collect();
+            let mut got = all(&live);
+            prop_assert_eq!(live.len(), got.len());
+            let sorted: Vec<_> = live.partitions().iter().flat_map(|p| live.buckets_of(p)).map(|b| b.bucket).collect();
+            for partition in live.partitions() {
+                prop_assert!(live.buckets_of(partition).windows(2).all(|w| w[0].bucket < w[1].bucket), "{:?}", sorted);
+            }
+            let key = |e: &ManifestEntry| (e.partition.to_vec(), e.bucket, e.file.level, e.file.file_name.clone());
+            want.sort_by_key(key);
+            got.sort_by_key(key);
+            prop_assert_eq!(got, want);
+        }
+
+        #[test]
+        fn later_manifests_may_come_later(first in proptest::collection::vec(some_entry(), 0..30),
+            second in proptest::collection::vec(some_entry(), 0..30)) {
+            // A file that was deleted does not come again.
+            let gone: HashSet<_> =
+                first.iter().filter(|e| e.kind == FileKind::Delete).map(ManifestEntry::identity).collect();
+            let second: Vec<_> = second.iter().filter(|e| !gone.contains(&e.identity())).cloned().collect();
+            let (a, b) = (manifest("1", &first), manifest("2", &second));
+            let whole = LiveEntries::of(vec![Arc::clone(&a), Arc::clone(&b)]);
+            let grown = LiveEntries::of(vec![a]).with(vec![b]);
+            let key = |e: &ManifestEntry| (e.partition.to_vec(), e.bucket);
+            let (mut whole, mut grown) = (all(&whole), all(&grown));
+            // Partitions stand in the order in which they first had live entries.
+            whole.sort_by_key(key);
+            grown.sort_by_key(key);
+            prop_assert_eq!(whole, grown);
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::spec::manifest_entry::ManifestEntry;
 use crate::spec::partition_path::partition_path;
 
 /// Spells the paths of the data files of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct DataPaths {
     root: String,
     directory: Option<String>,

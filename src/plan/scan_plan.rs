@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! manifest lists ─► manifests ─► live entries ─► visible entries ─► splits
-//!      index manifest ─► deletion vectors ────────────────────────────┘
+//!         cache ──────────────────────┘              │
+//!      index manifest ─► deletion vectors ───────────┘
 //! ```
 //!
 //! What the predicate rules out is left out at every step ([`prune`](super::prune)), and counted ([`ScanReport`]).
@@ -13,22 +14,25 @@
 //! Java: `AbstractFileStoreScan`, `SnapshotReaderImpl`, `FallbackReadFileStoreTable`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chrono_tz::Tz;
 use futures::future::try_join_all;
 
 use super::deletion_files::{BucketPath, DeletionFiles};
-use super::live_entries::live_entries;
+use super::entry_cache::EntryCache;
+use super::live_entries::LiveEntries;
 use super::manifests::ManifestReader;
 use super::paths::DataPaths;
-use super::prune::Pruning;
 use super::prune::files::FilePruning;
+use super::prune::{Pruning, SelectedBucket, select};
 use super::report::ScanReport;
 use super::snapshot::SnapshotManager;
-use super::splits::{SplitMaker, SplitSizes};
+use super::splits::{KeyRules, SplitMaker, SplitSizes, in_sequence, summary};
 use super::supported::check_supported;
 use super::time_travel::{ReadVersion, ScanKind, resolve};
+use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::FileFormat;
 use crate::options::TableOptions;
@@ -36,14 +40,19 @@ use crate::options::enums::MergeEngine;
 use crate::predicate::{ColumnRef, Predicate};
 use crate::spec::index_manifest::IndexManifestEntry;
 use crate::spec::layout::POSTPONE_BUCKET;
-use crate::spec::manifest_entry::ManifestEntry;
+use crate::spec::packed_entries::PackedEntries;
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_schema::TableSchema;
-use crate::split::DataSplit;
+use crate::split::{DataSplit, Splits};
+
+/// Splits of so many files are made when they are asked for.
+const DEFERRED_FILES: usize = 256;
 
 /// What is to be planned.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanRequest<'a> {
+    /// What is kept between plans.
+    pub cache: &'a PaimonCache,
     /// The table's branch.
     pub manager: &'a SnapshotManager,
     /// The snapshot and schema that the read sees.
@@ -58,6 +67,8 @@ pub struct ScanRequest<'a> {
     /// How many rows are enough, of those that files hold; to be given only where the predicate leaves out no row of a
     /// file.
     pub limit: Option<usize>,
+    /// Whether of a primary-key table only the files of the top level are read: system table `$ro`.
+    pub read_optimized: bool,
 }
 
 /// What a scan reads.
@@ -66,7 +77,7 @@ pub struct ScanPlan {
     /// The snapshot, where there is one.
     pub snapshot_id: Option<i64>,
     /// The files.
-    pub splits: Vec<DataSplit>,
+    pub splits: Splits,
     /// The schemas of the branches that splits are of, the table's own first.
     pub branches: Vec<PlannedBranch>,
     /// What was left out.
@@ -82,6 +93,8 @@ pub struct PlannedBranch {
     pub schema: Arc<TableSchema>,
     /// Its options.
     pub options: TableOptions,
+    /// What its rows must satisfy, in columns of its schema.
+    pub predicate: Arc<Predicate>,
     /// The schemas of its files by their ids.
     pub file_schemas: HashMap<i64, Arc<TableSchema>>,
 }
@@ -94,19 +107,24 @@ pub async fn plan_scan(request: ScanRequest<'_>) -> Result<ScanPlan> {
     let mut branches = vec![own.branch];
     if let Some(fallback) = &request.options.scan_fallback_branch {
         let more = plan_fallback(request, fallback).await?;
-        splits.extend(more.splits.into_iter().filter(|s| !own.partitions.contains(&s.partition)));
+        let others = more.splits.get()?.iter().filter(|s| !own.partitions.contains(&s.partition)).cloned();
+        splits = Splits::new(splits.get()?.iter().cloned().chain(others).collect());
         branches.push(more.branch);
         report.add(more.report);
     }
-    if let Some(limit) = request.limit {
-        truncate(&mut splits, limit);
+    if let Some(limit) = request.limit
+        && splits.summary().is_none()
+    {
+        let mut limited = splits.ready().to_vec();
+        truncate(&mut limited, limit);
+        splits = Splits::new(limited);
     }
     Ok(ScanPlan { snapshot_id, splits, branches, report })
 }
 
 /// What a scan reads of one branch.
 struct BranchPlan {
-    splits: Vec<DataSplit>,
+    splits: Splits,
     branch: PlannedBranch,
     /// The partitions that the branch has, whether or not anything is read of them.
     partitions: HashSet<Arc<[u8]>>,
@@ -184,7 +202,8 @@ async fn plan_branch(request: ScanRequest<'_>, name: Option<Arc<str>>) -> Result
         }
         (ScanKind::Incremental(_), _) => return Err(Error::unsupported("incremental reads (incremental-between)")),
     };
-    let branch = PlannedBranch { name, schema: Arc::clone(&version.schema), options: options.clone(), file_schemas };
+    let (schema, options) = (Arc::clone(&version.schema), options.clone());
+    let branch = PlannedBranch { name, schema, options, predicate: Arc::new(request.predicate.clone()), file_schemas };
     Ok(BranchPlan { splits, branch, partitions, report: planner.pruning.report() })
 }
 
@@ -200,48 +219,38 @@ struct BranchPlanner<'a> {
 
 impl BranchPlanner<'_> {
     /// The splits of a snapshot, the schemas of their files, and the partitions that the snapshot has.
-    async fn of_snapshot(&self, snapshot: &Snapshot) -> Result<(Vec<DataSplit>, Schemas, HashSet<Arc<[u8]>>)> {
-        let ScanRequest { manager, version, options, .. } = self.request;
+    async fn of_snapshot(&self, snapshot: &Snapshot) -> Result<(Splits, Schemas, HashSet<Arc<[u8]>>)> {
+        let manager = self.request.manager;
         let reader = ManifestReader::new(manager.storage().clone(), manager.table().clone());
-        let (entries, index_files) = futures::try_join!(self.entries(&reader, snapshot), reader.index_files(snapshot))?;
-        let mut live = live_entries(entries);
-        let visible = Visible::new(&version.schema, options, version.file_creation_time_millis);
-        live.retain(|e| visible.shows(e));
-        // A format that cannot be read is an error before the first row is given out.
-        live.iter().try_for_each(|e| FileFormat::of_file_name(&e.file.file_name).map(drop))?;
-        let partitions = live.iter().map(|e| Arc::clone(&e.partition)).collect();
-        let schemas = self.schemas(&live).await?;
-        let splits = self.splits(snapshot.id, self.in_buckets(live).await?, index_files, &schemas)?;
-        Ok((splits, schemas, partitions))
+        let (live, index_files) =
+            futures::try_join!(self.live_entries(&reader, snapshot), reader.index_files(snapshot))?;
+        let unknown = self.pruning.unknown_schemas(live.schema_ids().iter().copied());
+        self.pruning.learn_schemas(manager, &unknown).await;
+        let visible = Visible::new(&self.request);
+        let selected = select(&live, &self.pruning, &|entries, row| visible.shows(entries, row))?;
+        check_formats(&live, &selected.buckets)?;
+        let schemas = self.schemas(&live, &selected.buckets).await?;
+        let splits = self.splits(snapshot.id, &live, selected.buckets, index_files, &schemas)?;
+        Ok((splits, schemas, selected.partitions))
     }
 
-    async fn entries(&self, reader: &ManifestReader, snapshot: &Snapshot) -> Result<Vec<Vec<ManifestEntry>>> {
-        let manager = self.request.manager;
-        let manifests = self.pruning.manifests(manager, reader.of_snapshot(snapshot).await?).await;
-        reader.selected_entries(&manifests, &self.pruning, manager).await
-    }
-
-    /// Leaves out buckets where that was not done before.
-    async fn in_buckets(&self, mut live: Vec<ManifestEntry>) -> Result<Vec<ManifestEntry>> {
-        if self.pruning.is_idle() {
-            return Ok(live);
+    async fn live_entries(&self, reader: &ManifestReader, snapshot: &Snapshot) -> Result<Arc<LiveEntries>> {
+        let ScanRequest { manager, options, cache, .. } = self.request;
+        let max_snapshots = usize::try_from(options.scan_manifest_entry_cache_max_snapshots).unwrap_or(0);
+        let cache = EntryCache { cache, max_snapshots, reader, manager, pruning: &self.pruning };
+        let live = cache.live_entries(snapshot).await?;
+        if !options.scan_manifest_entry_lazy_decode_enabled {
+            live.decode_all();
         }
-        let unknown = self.pruning.unknown_schemas(live.iter().map(|e| e.file.schema_id));
-        self.pruning.learn_schemas(self.request.manager, &unknown).await;
-        let mut failed = None;
-        live.retain(|e| match self.pruning.partition(&e.partition) {
-            Ok(verdict) => self.pruning.keeps_bucket(&verdict, e.bucket, e.total_buckets, e.file.schema_id),
-            Err(error) => {
-                failed.get_or_insert(error);
-                false
-            }
-        });
-        failed.map_or(Ok(live), Err)
+        Ok(live)
     }
 
-    async fn schemas(&self, entries: &[ManifestEntry]) -> Result<Schemas> {
+    async fn schemas(&self, live: &LiveEntries, buckets: &[SelectedBucket]) -> Result<Schemas> {
         let manager = self.request.manager;
-        let ids: HashSet<i64> = entries.iter().map(|e| e.file.schema_id).collect();
+        let ids: HashSet<i64> = match live.schema_ids() {
+            [only] => buckets.first().map(|_| *only).into_iter().collect(),
+            _ => rows_of(live, buckets).map(|(entries, row)| entries.schema_id(row)).collect(),
+        };
         let schemas = ids.into_iter().map(|id| async move { Ok::<_, Error>((id, manager.schema(id).await?)) });
         Ok(try_join_all(schemas).await?.into_iter().collect())
     }
@@ -249,10 +258,11 @@ impl BranchPlanner<'_> {
     fn splits(
         &self,
         snapshot_id: i64,
-        live: Vec<ManifestEntry>,
+        live: &Arc<LiveEntries>,
+        buckets: Vec<SelectedBucket>,
         index_files: Vec<IndexManifestEntry>,
         schemas: &Schemas,
-    ) -> Result<Vec<DataSplit>> {
+    ) -> Result<Splits> {
         let ScanRequest { manager, version, options, zone, .. } = self.request;
         let schema = &version.schema;
         let root = manager.table().to_string();
@@ -260,50 +270,128 @@ impl BranchPlanner<'_> {
         let mut bucket_path = |partition: &[u8], bucket: i32| paths.bucket(partition, bucket);
         let bucket_path: Option<BucketPath<'_>> =
             if options.index_file_in_data_file_dir { Some(&mut bucket_path) } else { None };
-        let deletions = DeletionFiles::new(index_files, &root, bucket_path)?;
-        let key_types: Vec<_> = match schema.primary_keys.is_empty() {
-            true => vec![],
-            false => schema.trimmed_primary_key_fields().into_iter().map(|f| f.data_type).collect(),
+        let deletions = Arc::new(DeletionFiles::new(index_files, &root, bucket_path)?);
+        let sizes = SplitSizes {
+            target_bytes: options.source_split_target_size.bytes,
+            open_cost_bytes: options.source_split_open_file_cost.bytes,
         };
+        let (live, branch) = (Arc::clone(live), self.name.clone());
+        let maker = SplitMaker { live, snapshot_id, branch, sizes, paths, deletions };
+        let pruning = FilePruning::new(&self.pruning, schema, schemas);
+        match schema.primary_keys.is_empty() {
+            true => self.append_splits(maker, buckets, &pruning),
+            false => Ok(Splits::new(self.key_splits(&maker, &buckets, &pruning)?)),
+        }
+    }
+
+    /// Splits of an append table; those of many files are made when they are asked for.
+    fn append_splits(
+        &self,
+        maker: SplitMaker,
+        buckets: Vec<SelectedBucket>,
+        pruning: &FilePruning<'_>,
+    ) -> Result<Splits> {
+        let mut buckets = in_sequence(&maker.live, buckets, pruning)?;
+        let files = |buckets: &[SelectedBucket]| buckets.iter().map(|b| b.rows.len()).sum::<usize>();
+        if let Some(limit) = self.request.limit
+            && maker.deletions.is_empty()
+        {
+            limit_rows(&maker.live, &mut buckets, limit);
+        }
+        if files(&buckets) < DEFERRED_FILES || !maker.deletions.is_empty() {
+            return Ok(Splits::new(maker.append_splits(&buckets)?));
+        }
+        let summary = summary(&maker.live, &buckets);
+        Ok(Splits::deferred(summary, Box::new(move || maker.append_splits(&buckets))))
+    }
+
+    fn key_splits(
+        &self,
+        maker: &SplitMaker,
+        buckets: &[SelectedBucket],
+        pruning: &FilePruning<'_>,
+    ) -> Result<Vec<DataSplit>> {
+        let ScanRequest { version, options, .. } = self.request;
+        let fields = version.schema.trimmed_primary_key_fields();
+        let key_types: Vec<_> = fields.into_iter().map(|f| f.data_type).collect();
         let engine = options.merge_engine;
-        let mut maker = SplitMaker {
-            snapshot_id,
-            branch: self.name.clone(),
-            sizes: SplitSizes {
-                target_bytes: options.source_split_target_size.bytes,
-                open_cost_bytes: options.source_split_open_file_cost.bytes,
-            },
-            paths: &mut paths,
-            deletions: &deletions,
+        let rules = KeyRules {
             key_types: &key_types,
             ordered_by_key: !options.pk_clustering_override,
             deletions_cover_versions: options.deletion_vectors_enabled || engine == MergeEngine::FirstRow,
-            pruning: &FilePruning::new(&self.pruning, schema, schemas),
+            pruning,
             merge_chooses: matches!(engine, MergeEngine::Deduplicate | MergeEngine::FirstRow),
         };
-        maker.splits(live)
+        maker.key_splits(buckets, &rules)
     }
+}
+
+/// A format that cannot be read is an error before the first row is given out.
+fn check_formats(live: &LiveEntries, buckets: &[SelectedBucket]) -> Result<()> {
+    let known = |extension: &str| FileFormat::of_file_name(&format!("f.{extension}")).is_ok();
+    if live.extensions().all(known) {
+        return Ok(());
+    }
+    let mut names = rows_of(live, buckets).map(|(entries, row)| entries.file_name(row));
+    names.try_for_each(|name| FileFormat::of_file_name(&name).map(drop))
+}
+
+fn rows_of<'a>(
+    live: &'a LiveEntries,
+    buckets: &'a [SelectedBucket],
+) -> impl Iterator<Item = (&'a PackedEntries, usize)> {
+    buckets.iter().flat_map(|bucket| &bucket.rows).filter_map(|entry| live.get(*entry))
+}
+
+/// Drops the files behind those that have `limit` rows.
+fn limit_rows(live: &LiveEntries, buckets: &mut Vec<SelectedBucket>, limit: usize) {
+    let mut rows = 0;
+    buckets.retain_mut(|bucket| {
+        bucket.rows.retain(|entry| {
+            let needed = rows < limit;
+            if let Some((entries, row)) = live.get(*entry).filter(|_| needed) {
+                rows += usize::try_from(entries.row_count(row)).unwrap_or(0);
+            }
+            needed
+        });
+        !bucket.rows.is_empty()
+    });
 }
 
 /// Which live files a batch read shows.
 struct Visible {
-    min_level: i32,
+    levels: RangeInclusive<i32>,
     min_creation_time_millis: Option<i64>,
 }
 
 impl Visible {
-    /// Level 0 waits for compaction where deletion vectors or the first row of a key are only known after it.
-    fn new(schema: &TableSchema, options: &TableOptions, min_creation_time_millis: Option<i64>) -> Self {
-        let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
-        let hidden = !schema.primary_keys.is_empty() && (vectors || options.merge_engine == MergeEngine::FirstRow);
-        Self { min_level: i32::from(hidden), min_creation_time_millis }
+    fn new(request: &ScanRequest<'_>) -> Self {
+        let ScanRequest { version, options, read_optimized, .. } = request;
+        let levels = match version.schema.primary_keys.is_empty() {
+            true => i32::MIN..=i32::MAX,
+            false => levels(options, *read_optimized),
+        };
+        Self { levels, min_creation_time_millis: version.file_creation_time_millis }
     }
 
-    fn shows(&self, entry: &ManifestEntry) -> bool {
+    fn shows(&self, entries: &PackedEntries, row: usize) -> bool {
         let since = self.min_creation_time_millis;
-        entry.bucket != POSTPONE_BUCKET
-            && entry.file.level >= self.min_level
-            && since.is_none_or(|since| entry.file.creation_time_millis.is_some_and(|at| at >= since))
+        entries.bucket(row) != POSTPONE_BUCKET
+            && self.levels.contains(&entries.level(row))
+            && since.is_none_or(|since| entries.creation_time_millis(row).is_some_and(|at| at >= since))
+    }
+}
+
+/// The levels of a primary-key table that are read. Level 0 waits for compaction where deletion vectors or the first row
+/// of a key are only known after it; what is read then needs no merging, which is all that `$ro` asks for.
+fn levels(options: &TableOptions, read_optimized: bool) -> RangeInclusive<i32> {
+    let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
+    if vectors || options.merge_engine == MergeEngine::FirstRow {
+        return 1..=i32::MAX;
+    }
+    match read_optimized {
+        true => options.top_level()..=options.top_level(),
+        false => i32::MIN..=i32::MAX,
     }
 }
 

@@ -1,9 +1,10 @@
 //! Where a table's metadata lies and how it is found: snapshots, tags, branches, schemas.
 //!
 //! In: a table's folder and a branch. Out: parsed metadata files. A [`SnapshotManager`] keeps no snapshot: after a
-//! rollback the same id names another one. Schemas it keeps, by id, as long as it lives. What is asked for and not
-//! there is an error that says what is there instead. Java: `SnapshotManager`, `HintFileUtils`.
+//! rollback the same id names another one. Schemas it keeps ([`KnownMetadata`]). What is asked for and not there is an
+//! error that says what is there instead. Java: `SnapshotManager`, `HintFileUtils`.
 
+mod known;
 mod refs;
 mod schemas;
 
@@ -16,7 +17,10 @@ use futures::future::join;
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_schema::TableSchema;
-use crate::storage::{Location, Storage};
+use crate::storage::{FileStamp, Location, Storage};
+
+pub use known::KnownMetadata;
+use known::Moment;
 
 /// The branch that a table is without a branch.
 pub const MAIN_BRANCH: &str = "main";
@@ -36,6 +40,10 @@ pub struct SnapshotManager {
     /// The folder that holds `snapshot`, `schema` and `tag` of the branch.
     folder: Location,
     schemas: Arc<Mutex<HashMap<i64, Arc<TableSchema>>>>,
+    /// What the last listing said of the files of schemas.
+    stamps: Arc<Mutex<HashMap<i64, FileStamp>>>,
+    known: Arc<KnownMetadata>,
+    moment: Option<Arc<Moment>>,
 }
 
 impl SnapshotManager {
@@ -46,12 +54,26 @@ impl SnapshotManager {
             MAIN_BRANCH => table.clone(),
             _ => table.join(&format!("branch/branch-{}", file_name(branch, "branch")?))?,
         };
-        Ok(Self { storage, table, branch: branch.to_owned(), folder, schemas: Arc::default() })
+        let (schemas, stamps, known) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { storage, table, branch: branch.to_owned(), folder, schemas, stamps, known, moment: None })
+    }
+
+    /// The same, with what is remembered from earlier queries.
+    #[must_use]
+    pub fn with_known(self, known: Arc<KnownMetadata>) -> Self {
+        Self { known, ..self }
     }
 
     /// The metadata of another branch of the table.
     pub fn with_branch(&self, branch: &str) -> Result<Self> {
-        Self::new(self.storage.clone(), self.table.clone(), branch)
+        let other = Self::new(self.storage.clone(), self.table.clone(), branch)?;
+        Ok(other.with_known(Arc::clone(&self.known)))
+    }
+
+    /// The same for one plan: what is the latest is looked up once.
+    #[must_use]
+    pub fn at_this_moment(&self) -> Self {
+        Self { moment: Some(Arc::default()), ..self.clone() }
     }
 
     /// The stores that files are read from.
@@ -98,13 +120,40 @@ impl SnapshotManager {
 
     /// The newest snapshot; none of a table that was never written.
     pub async fn latest_snapshot(&self) -> Result<Option<Snapshot>> {
-        if let Some(id) = self.hint("LATEST").await {
-            let next = self.snapshot_location(id.saturating_add(1))?;
-            let (next, this) = join(self.storage.exists(&next), self.try_snapshot(id)).await;
-            if !next? && let Some(snapshot) = this? {
-                return Ok(Some(snapshot));
-            }
+        match &self.moment {
+            Some(moment) => moment.snapshot.get_or_try_init(|| self.find_latest_snapshot()).await.cloned(),
+            None => self.find_latest_snapshot().await,
         }
+    }
+
+    async fn find_latest_snapshot(&self) -> Result<Option<Snapshot>> {
+        let folder = self.folder.to_string();
+        let mut snapshot = match self.known.latest(&folder) {
+            Some(id) => self.if_latest(id).await?,
+            None => None,
+        };
+        if snapshot.is_none()
+            && let Some(id) = self.hint("LATEST").await
+        {
+            snapshot = self.if_latest(id).await?;
+        }
+        if snapshot.is_none() {
+            snapshot = self.latest_by_listing().await?;
+        }
+        if let Some(snapshot) = &snapshot {
+            self.known.remember_latest(&folder, snapshot.id);
+        }
+        Ok(snapshot)
+    }
+
+    /// The snapshot of that id, unless there is a newer one.
+    async fn if_latest(&self, id: i64) -> Result<Option<Snapshot>> {
+        let next = self.snapshot_location(id.saturating_add(1))?;
+        let (next, this) = join(self.storage.exists(&next), self.try_snapshot(id)).await;
+        if next? { Ok(None) } else { this }
+    }
+
+    async fn latest_by_listing(&self) -> Result<Option<Snapshot>> {
         for _ in 0..LATEST_ATTEMPTS {
             let Some(id) = self.snapshot_ids().await?.pop() else { return Ok(None) };
             let snapshot = self.try_snapshot(id).await?;
@@ -162,11 +211,7 @@ impl SnapshotManager {
     /// The numbers behind a prefix in the names of a folder's files, ascending; other names do not count.
     async fn numbered(&self, folder: &str, prefix: &str) -> Result<Vec<i64>> {
         let listing = self.storage.list(&self.folder.join(folder)?).await?;
-        let number = |name: &String| {
-            let digits = name.strip_prefix(prefix).filter(|d| d.bytes().all(|b| b.is_ascii_digit()))?;
-            digits.parse::<i64>().ok()
-        };
-        let mut numbers = listing.files.iter().filter_map(number).collect::<Vec<_>>();
+        let mut numbers = listing.files.iter().filter_map(|name| number(name, prefix)).collect::<Vec<_>>();
         numbers.sort_unstable();
         Ok(numbers)
     }
@@ -191,6 +236,12 @@ impl SnapshotManager {
             branch => format!("branch '{branch}' of {}", self.table),
         }
     }
+}
+
+/// The number behind a prefix in a file's name.
+fn number(name: &str, prefix: &str) -> Option<i64> {
+    let digits = name.strip_prefix(prefix).filter(|d| d.bytes().all(|b| b.is_ascii_digit()))?;
+    digits.parse().ok()
 }
 
 /// Waits, on a thread that may block: the runtime need not have a timer. Without a runtime there is no waiting.

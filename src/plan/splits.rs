@@ -1,21 +1,24 @@
 //! Packs the live files of a snapshot into splits.
 //!
-//! In: live entries. Out: for each partition and bucket, splits of about `source.split.target-size` bytes, a small file
+//! In: the wanted live entries. Out: for each partition and bucket, splits of about `source.split.target-size` bytes, a small file
 //! counted as `source.split.open-file-cost`. Files of an append table come in the order of their sequence numbers. Of a
 //! table with a primary key, files that overlap no other and hold no deletes are read as they are; the others form
 //! sections. Java: `AppendOnlySplitGenerator`, `MergeTreeSplitGenerator`, `BinPacking.packForOrdered`.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::deletion_files::DeletionFiles;
 use super::intervals::sections;
+use super::live_entries::{EntryRef, LiveEntries};
 use super::paths::DataPaths;
+use super::prune::SelectedBucket;
 use super::prune::files::FilePruning;
 use crate::error::Result;
+use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::DataType;
 use crate::spec::manifest_entry::ManifestEntry;
-use crate::split::{DataSplit, Section, SplitFile};
+use crate::split::{DataSplit, Section, SplitFile, SplitSummary};
 
 /// How large splits become, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +30,10 @@ pub struct SplitSizes {
 }
 
 /// Makes the splits of one branch.
-#[derive(Debug)]
-pub struct SplitMaker<'a> {
+#[derive(Debug, Clone)]
+pub struct SplitMaker {
+    /// The live entries of the snapshot.
+    pub live: Arc<LiveEntries>,
     /// The snapshot that the files are of.
     pub snapshot_id: i64,
     /// The branch, unless it is the table's own.
@@ -36,10 +41,15 @@ pub struct SplitMaker<'a> {
     /// How large splits become.
     pub sizes: SplitSizes,
     /// Where files lie.
-    pub paths: &'a mut DataPaths,
+    pub paths: DataPaths,
     /// Which of their rows are deleted.
-    pub deletions: &'a DeletionFiles,
-    /// The types of the trimmed primary key; none for an append table.
+    pub deletions: Arc<DeletionFiles>,
+}
+
+/// How the files of a primary-key table are put together.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyRules<'a> {
+    /// The types of the trimmed primary key.
     pub key_types: &'a [DataType],
     /// Whether files are ordered by the key; else nothing is merged, deletion vectors mark all older versions.
     pub ordered_by_key: bool,
@@ -68,17 +78,77 @@ impl Piece {
     }
 }
 
-impl SplitMaker<'_> {
-    /// The splits of live entries.
-    pub fn splits(&mut self, entries: Vec<ManifestEntry>) -> Result<Vec<DataSplit>> {
-        let mut splits = vec![];
-        for bucket in by_bucket(entries) {
-            let Some(first) = bucket.first() else { continue };
-            let template = self.empty_split(first);
-            let pieces = if self.key_types.is_empty() { self.in_sequence(bucket)? } else { self.by_key(bucket)? };
-            splits.extend(pack(template, pieces, self.sizes));
+/// Prunes the files of an append table by their statistics, and brings those of each bucket to their order.
+pub fn in_sequence(
+    live: &LiveEntries,
+    buckets: Vec<SelectedBucket>,
+    pruning: &FilePruning<'_>,
+) -> Result<Vec<SelectedBucket>> {
+    let mut kept = Vec::with_capacity(buckets.len());
+    let mut file = DataFileMeta::empty();
+    for mut bucket in buckets {
+        let seen = bucket.rows.len();
+        if pruning.asks_values(&bucket.partition)? {
+            let mut rows = Vec::with_capacity(bucket.rows.len());
+            for entry in bucket.rows {
+                let Some((chunk, row)) = live.get(entry) else { continue };
+                chunk.file_statistics(row, &mut file);
+                let keep = pruning.keeps_by_value(&bucket.partition, &file)?;
+                rows.extend(keep.then_some(entry));
+            }
+            bucket.rows = rows;
+        }
+        pruning.count_all(seen, bucket.rows.len());
+        let sequence = |entry: &EntryRef| live.get(*entry).map_or(0, |(chunk, row)| chunk.min_sequence_number(row));
+        if !bucket.rows.is_sorted_by_key(sequence) {
+            bucket.rows.sort_by_key(sequence);
+        }
+        if !bucket.rows.is_empty() {
+            kept.push(bucket);
+        }
+    }
+    Ok(kept)
+}
+
+/// What is known of files before splits are made of them.
+pub fn summary(live: &LiveEntries, buckets: &[SelectedBucket]) -> SplitSummary {
+    let mut summary = SplitSummary::default();
+    for (chunk, row) in buckets.iter().flat_map(|b| &b.rows).filter_map(|entry| live.get(*entry)) {
+        let add = |to: &mut usize, more: i64| *to = to.saturating_add(usize::try_from(more).unwrap_or(0));
+        summary.files += 1;
+        add(&mut summary.rows, chunk.row_count(row));
+        add(&mut summary.bytes, chunk.file_size(row));
+    }
+    summary.partitions = buckets.iter().map(|b| &b.partition).collect::<HashSet<_>>().len();
+    summary
+}
+
+impl SplitMaker {
+    /// The splits of an append table's files, which are in order.
+    pub fn append_splits(&self, buckets: &[SelectedBucket]) -> Result<Vec<DataSplit>> {
+        let (mut splits, mut paths) = (vec![], self.paths.clone());
+        for bucket in buckets {
+            let entries = self.entries(bucket);
+            let Some(template) = entries.first().map(|entry| self.empty_split(entry)) else { continue };
+            let pieces = entries.into_iter().map(|entry| Ok(Piece::File(self.file(entry, &mut paths)?)));
+            splits.extend(pack(template, pieces.collect::<Result<_>>()?, self.sizes));
         }
         Ok(splits)
+    }
+
+    /// The splits of a primary-key table's files.
+    pub fn key_splits(&self, buckets: &[SelectedBucket], rules: &KeyRules<'_>) -> Result<Vec<DataSplit>> {
+        let (mut splits, mut paths) = (vec![], self.paths.clone());
+        for bucket in buckets {
+            let entries = self.entries(bucket);
+            let Some(template) = entries.first().map(|entry| self.empty_split(entry)) else { continue };
+            splits.extend(pack(template, self.by_key(entries, rules, &mut paths)?, self.sizes));
+        }
+        Ok(splits)
+    }
+
+    fn entries(&self, bucket: &SelectedBucket) -> Vec<ManifestEntry> {
+        bucket.rows.iter().filter_map(|entry| self.live.entry(*entry)).collect()
     }
 
     fn empty_split(&self, entry: &ManifestEntry) -> DataSplit {
@@ -93,54 +163,43 @@ impl SplitMaker<'_> {
         }
     }
 
-    fn file(&mut self, entry: ManifestEntry) -> Result<SplitFile> {
-        let (path, deletion) = (self.paths.of(&entry)?, self.deletions.of(&entry));
+    fn file(&self, entry: ManifestEntry, paths: &mut DataPaths) -> Result<SplitFile> {
+        let (path, deletion) = (paths.of(&entry)?, self.deletions.of(&entry));
         Ok(SplitFile { path, deletion, meta: Arc::new(entry.file), range: None })
-    }
-
-    fn in_sequence(&mut self, bucket: Vec<ManifestEntry>) -> Result<Vec<Piece>> {
-        let mut bucket = self.kept(bucket, |pruning, e| pruning.keeps_by_value(&e.partition, &e.file))?;
-        bucket.sort_by_key(|e| e.file.min_sequence_number);
-        bucket.into_iter().map(|e| Ok(Piece::File(self.file(e)?))).collect()
-    }
-
-    /// The files that statistics keep, which are counted.
-    fn kept<T>(&self, files: Vec<T>, keeps: impl Fn(&FilePruning<'_>, &T) -> Result<bool>) -> Result<Vec<T>> {
-        let mut kept = Vec::with_capacity(files.len());
-        for file in files {
-            let keep = keeps(self.pruning, &file)?;
-            self.pruning.count(keep);
-            kept.extend(keep.then_some(file));
-        }
-        Ok(kept)
     }
 
     /// Values may leave out a file that is read as it is. Of a section, where a row may replace another that matches,
     /// they may leave out all files at once.
-    fn by_key(&mut self, bucket: Vec<ManifestEntry>) -> Result<Vec<Piece>> {
+    fn by_key(&self, bucket: Vec<ManifestEntry>, rules: &KeyRules<'_>, paths: &mut DataPaths) -> Result<Vec<Piece>> {
         let Some(partition) = bucket.first().map(|e| Arc::clone(&e.partition)) else { return Ok(vec![]) };
-        let bucket = bucket.into_iter().map(|e| Ok((self.pruning.keeps_by_key(&e.partition, &e.file)?, e)));
-        let bucket = bucket.collect::<Result<Vec<_>>>()?;
-        bucket.iter().filter(|(keep, _)| !keep).for_each(|_| self.pruning.count(false));
-        let files = bucket.into_iter().filter(|(keep, _)| *keep).map(|(_, e)| self.file(e));
-        let files = files.collect::<Result<Vec<_>>>()?;
+        let mut files = vec![];
+        for entry in bucket {
+            match rules.pruning.keeps_by_key(&entry.partition, &entry.file)? {
+                true => files.push(self.file(entry, paths)?),
+                false => rules.pruning.count(false),
+            }
+        }
         let mut pieces = vec![];
-        let sections = match self.ordered_by_key {
-            true => sections(files, self.key_types, |f| &f.meta)?,
+        let sections = match rules.ordered_by_key {
+            true => sections(files, rules.key_types, |f| &f.meta)?,
             false => files.into_iter().map(|file| vec![vec![file]]).collect(),
         };
         for runs in sections {
-            if self.is_raw(&runs) {
-                let files = runs.into_iter().flatten().collect();
-                let kept = self.kept(files, |pruning, f| pruning.keeps_by_value(&partition, &f.meta))?;
-                pieces.extend(kept.into_iter().map(Piece::File));
-            } else if self.keeps_section(&partition, &runs)? {
+            if rules.is_raw(&runs) {
+                for file in runs.into_iter().flatten() {
+                    let keep = rules.pruning.keeps_by_value(&partition, &file.meta)?;
+                    rules.pruning.count(keep);
+                    pieces.extend(keep.then_some(Piece::File(file)));
+                }
+            } else if rules.keeps_section(&partition, &runs)? {
                 pieces.push(Piece::Section(Section { runs }));
             }
         }
         Ok(pieces)
     }
+}
 
+impl KeyRules<'_> {
     fn keeps_section(&self, partition: &[u8], runs: &[Vec<SplitFile>]) -> Result<bool> {
         let mut keep = !self.merge_chooses;
         for file in runs.iter().flatten() {
@@ -184,31 +243,17 @@ fn pack(template: DataSplit, pieces: Vec<Piece>, sizes: SplitSizes) -> Vec<DataS
     splits
 }
 
-/// Groups entries by partition and bucket, in the order in which these first occur.
-fn by_bucket(entries: Vec<ManifestEntry>) -> Vec<Vec<ManifestEntry>> {
-    let mut places: HashMap<(Arc<[u8]>, i32), usize> = HashMap::new();
-    let mut buckets: Vec<Vec<ManifestEntry>> = vec![];
-    for entry in entries {
-        let at = *places.entry((Arc::clone(&entry.partition), entry.bucket)).or_insert(buckets.len());
-        match buckets.get_mut(at) {
-            Some(bucket) => bucket.push(entry),
-            None => buckets.push(vec![entry]),
-        }
-    }
-    buckets
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
     use crate::options::TableOptions;
-    use crate::plan::prune::Pruning;
+    use crate::plan::live_entries::tests::manifest;
+    use crate::plan::prune::{Pruning, select};
     use crate::predicate::testing::{column, int};
     use crate::predicate::{Predicate, Test};
     use crate::spec::binary_row::serialize_row;
-    use crate::spec::data_file::DataFileMeta;
     use crate::spec::datum::Datum;
     use crate::spec::manifest_entry::FileKind;
     use crate::spec::simple_stats::SimpleStats;
@@ -249,19 +294,24 @@ mod tests {
         let options = TableOptions::effective(&schema.options, &BTreeMap::new()).unwrap();
         let pruning = Pruning::new(predicate, &schema, &options);
         let schemas = [(0, Arc::new(schema.clone()))].into();
-        let mut maker = SplitMaker {
+        let live = Arc::new(LiveEntries::of(vec![manifest("m", &entries)]));
+        let maker = SplitMaker {
+            live: Arc::clone(&live),
             snapshot_id: 1,
             branch: None,
             sizes: SplitSizes { target_bytes: 1 << 30, open_cost_bytes: 1 },
-            paths: &mut DataPaths::new("t".into(), vec![], &options, chrono_tz::UTC),
-            deletions: &DeletionFiles::default(),
+            paths: DataPaths::new("t".into(), vec![], &options, chrono_tz::UTC),
+            deletions: Arc::default(),
+        };
+        let rules = KeyRules {
             ordered_by_key: true,
             key_types: &[DataType::parse("INT NOT NULL").unwrap()],
             deletions_cover_versions: false,
             pruning: &FilePruning::new(&pruning, &schema, &schemas),
             merge_chooses,
         };
-        let splits = maker.splits(entries).unwrap();
+        let selected = select(&live, &Pruning::new(&Predicate::always(), &schema, &options), &|_, _| true).unwrap();
+        let splits = maker.key_splits(&selected.buckets, &rules).unwrap();
         splits.iter().flat_map(DataSplit::all_files).map(|f| f.meta.file_name.clone()).collect()
     }
 

@@ -73,6 +73,21 @@ pub async fn resolve(options: &TableOptions, manager: &SnapshotManager, zone: Tz
     }
 }
 
+/// The schema that rows are given in; no snapshot is looked for where the newest one is read.
+pub async fn resolve_schema(
+    options: &TableOptions,
+    manager: &SnapshotManager,
+    latest: &TableSchema,
+    zone: Tz,
+) -> Result<Arc<TableSchema>> {
+    match Target::of(options)? {
+        Target::Latest | Target::LatestDelta => {
+            Ok(Arc::new(TableSchema { options: options.raw().clone(), ..latest.clone() }))
+        }
+        _ => Ok(resolve(options, manager, zone).await?.schema),
+    }
+}
+
 struct Resolver<'a> {
     options: &'a TableOptions,
     manager: &'a SnapshotManager,
@@ -85,7 +100,7 @@ impl Resolver<'_> {
         let (mut schema, snapshot) = try_join(self.manager.latest_schema(), self.manager.latest_snapshot()).await?;
         if snapshot.as_ref().is_some_and(|s| s.schema_id > schema.id) {
             // The schema was changed, and written with, between the two reads.
-            schema = self.manager.latest_schema().await?;
+            schema = self.manager.find_latest_schema().await?;
         }
         Ok(self.read(snapshot, &schema, kind))
     }

@@ -53,6 +53,13 @@ impl BucketKey {
             && self.fields.iter().zip(&other.fields).all(same)
     }
 
+    /// Whether files of a schema deal rows to buckets alike.
+    pub fn is_of(&self, schema: &TableSchema) -> bool {
+        let function = schema.options.get("bucket-function.type").map_or("default", String::as_str);
+        let theirs = BucketFunction::parse(function).ok().and_then(|function| Self::new(schema, function));
+        theirs.is_some_and(|theirs| self.agrees_with(&theirs))
+    }
+
     /// The buckets of the rows that a predicate takes; `None` where that may be any.
     pub fn select(&self, predicate: &Predicate) -> Option<BucketSet> {
         let types = || self.fields.iter().map(|f| &f.data_type);

@@ -10,6 +10,9 @@
 
 pub mod bucket;
 pub mod evaluate;
+pub mod file_index;
+pub mod file_stats;
+pub mod literal;
 pub mod simplify;
 pub mod stats;
 
@@ -147,6 +150,14 @@ impl Predicate {
         match self {
             Predicate::And(list) | Predicate::Or(list) => list.iter().flat_map(Predicate::column_ids).collect(),
             Predicate::Leaf(leaf) => vec![leaf.column.id],
+        }
+    }
+
+    /// Whether one of its leaves is such.
+    pub fn any_leaf(&self, is: &dyn Fn(&Leaf) -> bool) -> bool {
+        match self {
+            Predicate::And(list) | Predicate::Or(list) => list.iter().any(|p| p.any_leaf(is)),
+            Predicate::Leaf(leaf) => is(leaf),
         }
     }
 

@@ -281,6 +281,18 @@ pub(super) struct ListsOf<T> {
     values: T,
 }
 
+impl<T> ListsOf<T> {
+    /// The positions of a row's elements among all; `None` where the array is NULL.
+    pub(super) fn range(&self, row: usize) -> Option<std::ops::Range<usize>> {
+        self.lists.range(row)
+    }
+
+    /// All elements of all rows.
+    pub(super) fn values(&self) -> &T {
+        &self.values
+    }
+}
+
 impl ListsOf<Texts> {
     /// `None` where the array is NULL; elements that are NULL are left out.
     pub(super) fn get(&self, row: usize) -> Option<Vec<String>> {
@@ -296,9 +308,9 @@ impl ListsOf<Longs> {
 
 /// A record of statistics.
 pub(super) struct StatsColumns {
-    min_values: Binaries,
-    max_values: Binaries,
-    null_counts: ListsOf<Longs>,
+    pub(super) min_values: Binaries,
+    pub(super) max_values: Binaries,
+    pub(super) null_counts: ListsOf<Longs>,
 }
 
 impl StatsColumns {

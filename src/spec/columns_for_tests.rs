@@ -7,6 +7,7 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{Field, Fields};
 
 use super::data_file::DataFileMeta;
+use super::manifest_entry::{FileKind, ManifestEntry};
 use super::simple_stats::SimpleStats;
 
 pub(super) fn ints(values: &[i32]) -> ArrayRef {
@@ -93,4 +94,63 @@ impl DataFileMeta {
             write_cols_sequences: None,
         }
     }
+}
+
+/// The records of entries, as a manifest has them.
+pub(crate) fn batch_of_entries(entries: &[ManifestEntry]) -> RecordBatch {
+    let files = || entries.iter().map(|e| &e.file);
+    let long = |get: fn(&DataFileMeta) -> i64| longs(&files().map(get).collect::<Vec<_>>());
+    let optional =
+        |get: fn(&DataFileMeta) -> Option<i64>| -> ArrayRef { Arc::new(files().map(get).collect::<Int64Array>()) };
+    let binary = |get: fn(&DataFileMeta) -> &[u8]| bytes(&files().map(get).collect::<Vec<_>>());
+    let list = |get: fn(&DataFileMeta) -> Option<&Vec<String>>| -> ArrayRef {
+        let mut builder = ListBuilder::new(StringBuilder::new());
+        files().for_each(|file| builder.append_option(get(file).map(|l| l.iter().map(Some))));
+        Arc::new(builder.finish())
+    };
+    let embedded: BinaryArray = files().map(|f| f.embedded_index.as_deref()).collect();
+    let external: StringArray = files().map(|f| f.external_path.as_deref()).collect();
+    let file = vec![
+        ("_FILE_NAME", texts(&files().map(|f| f.file_name.as_str()).collect::<Vec<_>>())),
+        ("_FILE_SIZE", long(|f| f.file_size)),
+        ("_ROW_COUNT", long(|f| f.row_count)),
+        ("_MIN_KEY", binary(|f| &f.min_key)),
+        ("_MAX_KEY", binary(|f| &f.max_key)),
+        ("_KEY_STATS", stats_of(files().map(|f| &f.key_stats))),
+        ("_VALUE_STATS", stats_of(files().map(|f| &f.value_stats))),
+        ("_MIN_SEQUENCE_NUMBER", long(|f| f.min_sequence_number)),
+        ("_MAX_SEQUENCE_NUMBER", long(|f| f.max_sequence_number)),
+        ("_SCHEMA_ID", long(|f| f.schema_id)),
+        ("_LEVEL", ints(&files().map(|f| f.level).collect::<Vec<_>>())),
+        ("_EXTRA_FILES", list(|f| Some(&f.extra_files))),
+        ("_CREATION_TIME", optional(|f| f.creation_time_millis)),
+        ("_DELETE_ROW_COUNT", optional(|f| f.delete_row_count)),
+        ("_EMBEDDED_FILE_INDEX", Arc::new(embedded)),
+        ("_FILE_SOURCE", optional(|f| f.file_source.map(i64::from))),
+        ("_VALUE_STATS_COLS", list(|f| f.value_stats_cols.as_ref())),
+        ("_EXTERNAL_PATH", Arc::new(external)),
+        ("_FIRST_ROW_ID", optional(|f| f.first_row_id)),
+        ("_WRITE_COLS", list(|f| f.write_cols.as_ref())),
+    ];
+    let int = |get: fn(&ManifestEntry) -> i32| ints(&entries.iter().map(get).collect::<Vec<_>>());
+    batch(vec![
+        ("_VERSION", int(|_| 2)),
+        ("_KIND", int(|e| i32::from(e.kind == FileKind::Delete))),
+        ("_PARTITION", bytes(&entries.iter().map(|e| e.partition.as_ref()).collect::<Vec<_>>())),
+        ("_BUCKET", int(|e| e.bucket)),
+        ("_TOTAL_BUCKETS", int(|e| e.total_buckets)),
+        ("_FILE", structs(file, None)),
+    ])
+}
+
+fn stats_of<'a>(all: impl Iterator<Item = &'a SimpleStats>) -> ArrayRef {
+    let (mut min, mut max) = (vec![], vec![]);
+    let mut counts = ListBuilder::new(Int64Builder::new());
+    for stats in all {
+        min.push(stats.min_values.as_slice());
+        max.push(stats.max_values.as_slice());
+        counts.append_value(stats.null_counts.iter().copied());
+    }
+    let counts = Arc::new(counts.finish()) as ArrayRef;
+    structs(vec![("_MIN_VALUES", bytes(&min)), ("_MAX_VALUES", bytes(&max)), ("_NULL_COUNTS", counts)], None)
 }

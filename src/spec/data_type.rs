@@ -145,6 +145,12 @@ impl TypeKind {
 }
 
 impl DataType {
+    /// Whether values have parts. Formats count the NULLs of the parts then, not those of the whole.
+    pub fn is_nested(&self) -> bool {
+        use TypeKind::*;
+        matches!(self.kind, Array(_) | Vector(..) | Map(..) | Multiset(_) | Row(_) | Variant)
+    }
+
     /// Reads the JSON form of a type.
     pub fn from_json(value: &Value) -> Result<Self> {
         type_from_json(value, &mut 0, 0)

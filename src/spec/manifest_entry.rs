@@ -86,11 +86,11 @@ impl ManifestEntry {
 /// The records of a batch, columns found and brought to one layout.
 pub struct ManifestEntries<'a> {
     columns: Columns<'a>,
-    kind: Longs,
-    partition: Binaries,
-    bucket: Longs,
-    total_buckets: Longs,
-    file: DataFileColumns<'a>,
+    pub(super) kind: Longs,
+    pub(super) partition: Binaries,
+    pub(super) bucket: Longs,
+    pub(super) total_buckets: Longs,
+    pub(super) file: DataFileColumns<'a>,
 }
 
 impl<'a> ManifestEntries<'a> {
@@ -192,29 +192,29 @@ impl<'a> ManifestEntries<'a> {
 }
 
 /// The columns of `_FILE`.
-struct DataFileColumns<'a> {
-    columns: Columns<'a>,
-    file_name: Texts,
-    file_size: Longs,
-    row_count: Longs,
-    min_key: Binaries,
-    max_key: Binaries,
-    key_stats: StatsColumns,
-    value_stats: StatsColumns,
-    min_sequence_number: Longs,
-    max_sequence_number: Longs,
-    schema_id: Longs,
-    level: Longs,
-    extra_files: ListsOf<Texts>,
-    creation_time: Longs,
-    delete_row_count: Longs,
-    embedded_index: Binaries,
-    file_source: Longs,
-    value_stats_cols: ListsOf<Texts>,
-    external_path: Texts,
-    first_row_id: Longs,
-    write_cols: ListsOf<Texts>,
-    write_cols_sequences: ListsOf<Longs>,
+pub(super) struct DataFileColumns<'a> {
+    pub(super) columns: Columns<'a>,
+    pub(super) file_name: Texts,
+    pub(super) file_size: Longs,
+    pub(super) row_count: Longs,
+    pub(super) min_key: Binaries,
+    pub(super) max_key: Binaries,
+    pub(super) key_stats: StatsColumns,
+    pub(super) value_stats: StatsColumns,
+    pub(super) min_sequence_number: Longs,
+    pub(super) max_sequence_number: Longs,
+    pub(super) schema_id: Longs,
+    pub(super) level: Longs,
+    pub(super) extra_files: ListsOf<Texts>,
+    pub(super) creation_time: Longs,
+    pub(super) delete_row_count: Longs,
+    pub(super) embedded_index: Binaries,
+    pub(super) file_source: Longs,
+    pub(super) value_stats_cols: ListsOf<Texts>,
+    pub(super) external_path: Texts,
+    pub(super) first_row_id: Longs,
+    pub(super) write_cols: ListsOf<Texts>,
+    pub(super) write_cols_sequences: ListsOf<Longs>,
 }
 
 impl<'a> DataFileColumns<'a> {

@@ -8,7 +8,7 @@ pub mod binary_row;
 pub mod bucket;
 mod columns;
 #[cfg(test)]
-mod columns_for_tests;
+pub(crate) mod columns_for_tests;
 pub mod data_file;
 pub mod data_type;
 pub mod datum;
@@ -20,6 +20,8 @@ pub mod json;
 pub mod layout;
 pub mod manifest_entry;
 pub mod manifest_list;
+pub mod packed;
+pub mod packed_entries;
 pub mod partition_match;
 pub mod partition_path;
 pub mod row_kind;

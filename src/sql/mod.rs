@@ -16,6 +16,7 @@
 //! ```
 
 mod block_on;
+mod cache;
 mod catalog;
 mod constant;
 mod factory;
@@ -54,24 +55,27 @@ pub const DEFAULT_CATALOG: &str = "paimon";
 /// The database of a warehouse that a name without one means.
 pub const DEFAULT_DATABASE: &str = "default";
 
-/// Makes a session know Paimon: `STORED AS PAIMON`, the table functions, version clauses and the settings `paimon.*`.
+/// Makes a session know Paimon: `STORED AS PAIMON`, the table functions, version clauses, the settings `paimon.*`, and its
+/// cache, unless the session's configuration has a [`PaimonCache`] as an extension already.
 pub fn register(context: &SessionContext) -> datafusion::error::Result<()> {
     for function in PaimonFunction::ALL {
         context.register_udtf(function.name(), Arc::new(function));
     }
+    context.register_udtf(cache::SHOW_CACHE, Arc::new(cache::ShowCache));
     context.register_relation_planner(Arc::new(TimeTravelPlanner))?;
     // So that programs that check options before they reach the factory let 'paimon.KEY' pass.
     context.register_table_options_extension(PaimonSettings::default());
     let state = context.state_ref();
     let mut state = state.write();
     state.table_factories_mut().insert(FILE_TYPE.to_owned(), Arc::new(PaimonTableFactory));
-    if state.config().get_extension::<PaimonCache>().is_none() {
-        state.config_mut().set_extension(Arc::new(PaimonCache::default()));
-    }
+    let kept = state.config().get_extension::<PaimonCache>().unwrap_or_default();
+    state.config_mut().set_extension(Arc::clone(&kept));
     let extensions = &mut state.config_mut().options_mut().extensions;
     if extensions.get::<PaimonSettings>().is_none() {
         extensions.insert(PaimonSettings::default());
     }
+    drop(state);
+    context.register_udf(cache::clear_cache(kept));
     Ok(())
 }
 

@@ -20,7 +20,7 @@ pub const SYSTEM_TABLES: [&str; 18] = [
     "manifests",
     "options",
     "partitions",
-    "ro",
+    READ_OPTIMIZED,
     "row_tracking",
     "schemas",
     "snapshots",
@@ -28,6 +28,9 @@ pub const SYSTEM_TABLES: [&str; 18] = [
     "table_indexes",
     "tags",
 ];
+
+/// The system table of what can be read without merging.
+pub const READ_OPTIMIZED: &str = "ro";
 
 const SEPARATOR: char = '$';
 const BRANCH_PREFIX: &str = "branch_";

@@ -14,12 +14,14 @@ use datafusion::common::{Constraint, Constraints};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
+use futures::future::join;
 
 use super::filter::FilterTranslator;
 use super::session;
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::exec::merge::combine::spec::CombineSpec;
+use crate::exec::merge::memory::MergeMemory;
 use crate::exec::merge::section::{MergeSpec, Rule};
 use crate::exec::merge::survivors::Keep;
 use crate::exec::{PaimonScanExec, ScanLabel, ScanSpec, SourceSchemas};
@@ -27,15 +29,17 @@ use crate::file::FooterCache;
 use crate::file::prefetch::ReadAheadSettings;
 use crate::options::TableOptions;
 use crate::options::enums::{MergeEngine, SortOrder};
-use crate::plan::report::ScanReport;
+use crate::plan::prune::bucket_key;
+use crate::plan::report::{LiveEntriesFrom, ScanReport};
 use crate::plan::scan_plan::{PlannedBranch, ScanPlan, ScanRequest, plan_scan};
 use crate::plan::snapshot::SnapshotManager;
-use crate::plan::time_travel::{ReadVersion, resolve};
+use crate::plan::time_travel::{ReadVersion, resolve, resolve_schema};
 use crate::predicate::Predicate;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::layout::MAIN_BRANCH;
+use crate::spec::statistics::Statistics;
 use crate::spec::table_schema::TableSchema;
-use crate::storage::{Location, Storage};
+use crate::storage::{Listing, Location, Storage};
 
 /// A Paimon table in DataFusion.
 #[derive(Debug)]
@@ -47,6 +51,8 @@ pub struct PaimonTableProvider {
     table_schema: Arc<TableSchema>,
     schema: SchemaRef,
     constraints: Constraints,
+    /// Whether only what compaction has merged completely is read.
+    read_optimized: bool,
     /// For sessions that have none of their own.
     cache: Arc<PaimonCache>,
 }
@@ -63,33 +69,56 @@ impl PaimonTableProvider {
     ) -> Result<Self> {
         let branch = branch.or(options.get("branch").map(String::as_str)).unwrap_or(MAIN_BRANCH);
         let manager = SnapshotManager::new(storage.clone(), location.clone(), branch)?;
-        Self::resolve(location.name().to_owned(), Arc::new(manager), options, zone, Arc::default()).await
+        manager.check_branch().await?;
+        let latest = manager.latest_schema().await?;
+        Self::resolve(location.name().to_owned(), Arc::new(manager), &latest, options, zone, Arc::default()).await
+    }
+
+    /// Opens a branch of which is known that it exists and which files are in its folder of schemas.
+    pub(super) async fn open_listed(
+        manager: SnapshotManager,
+        schemas: &Listing,
+        options: BTreeMap<String, String>,
+        zone: Tz,
+    ) -> Result<Self> {
+        let latest = manager.latest_schema_of(schemas).await?;
+        let name = manager.table().name().to_owned();
+        Self::resolve(name, Arc::new(manager), &latest, options, zone, Arc::default()).await
     }
 
     /// The same table with further dynamic options.
     pub async fn with_options(&self, options: BTreeMap<String, String>, zone: Tz) -> Result<Self> {
         let mut all = self.dynamic_options.clone();
         all.extend(options);
-        Self::resolve(self.name.clone(), Arc::clone(&self.manager), all, zone, Arc::clone(&self.cache)).await
+        let (manager, cache) = (Arc::clone(&self.manager), Arc::clone(&self.cache));
+        let latest = manager.latest_schema().await?;
+        let table = Self::resolve(self.name.clone(), manager, &latest, all, zone, cache).await?;
+        Ok(Self { read_optimized: self.read_optimized, ..table })
+    }
+
+    /// Its system table `$ro`: of a primary-key table only the files that compaction has merged completely, so that
+    /// nothing is merged on read. Java: `ReadOptimizedTable`.
+    #[must_use]
+    pub fn into_read_optimized(self) -> Self {
+        Self { name: format!("{}$ro", self.name), read_optimized: true, ..self }
     }
 
     async fn resolve(
         name: String,
         manager: Arc<SnapshotManager>,
+        latest: &TableSchema,
         dynamic_options: BTreeMap<String, String>,
         zone: Tz,
         cache: Arc<PaimonCache>,
     ) -> Result<Self> {
-        manager.check_branch().await?;
-        let latest = manager.latest_schema().await?;
         let options = TableOptions::effective(&latest.options, &dynamic_options)?;
-        let version = resolve(&options, &manager, zone).await?;
-        let table_schema = Arc::clone(&version.schema);
+        let table_schema = resolve_schema(&options, &manager, latest, zone).await?;
         let schema = arrow_schema(&table_schema.fields);
         let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
         let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
         let constraints = Constraints::new_unverified(constraints);
-        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, cache })
+        let read_optimized = false;
+        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, read_optimized, cache })
     }
 
     /// The table's name.
@@ -102,15 +131,36 @@ impl PaimonTableProvider {
         &self.table_schema
     }
 
-    /// Plans a read of the snapshot that is the right one now.
-    async fn plan(&self, zone: Tz, predicate: &Predicate, limit: Option<usize>) -> Result<ScanPlan> {
-        let latest = self.manager.latest_schema().await?;
+    /// Plans a read of the snapshot that is the right one now; what an ANALYZE found comes with it.
+    async fn plan(
+        &self,
+        cache: &PaimonCache,
+        zone: Tz,
+        predicate: &Predicate,
+        limit: Option<usize>,
+    ) -> Result<(ScanPlan, Option<Statistics>)> {
+        let manager = self.manager.at_this_moment();
+        let travels = self.dynamic_options.keys().any(|key| key.starts_with("scan.") || key.starts_with("incremental"));
+        let latest = match travels {
+            true => manager.latest_schema().await?,
+            // Most reads want the latest snapshot; whether this one does is known when the schema is.
+            false => join(manager.latest_schema(), manager.latest_snapshot()).await.0?,
+        };
         let options = TableOptions::effective(&latest.options, &self.dynamic_options)?;
-        let version = resolve(&options, &self.manager, zone).await?;
+        let version = resolve(&options, &manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
-        let (manager, version, options) = (&*self.manager, &version, &options);
-        plan_scan(ScanRequest { manager, version, options, zone, predicate, limit }).await
+        let (manager, version, options, read_optimized) = (&manager, &version, &options, self.read_optimized);
+        let plan = plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit, read_optimized });
+        let analyzed = async {
+            match &version.snapshot {
+                Some(snapshot) => manager.statistics(snapshot).await.ok().flatten(),
+                None => None,
+            }
+        };
+        // The optimizer does without statistics that cannot be read.
+        let (plan, analyzed) = futures::join!(plan, analyzed);
+        Ok((plan?, analyzed))
     }
 
     /// What is done about a filter: partition columns are decided completely, others as far as metadata tells.
@@ -129,12 +179,18 @@ impl PaimonTableProvider {
         translated.is_some_and(|t| t.exact && t.predicate.column_ids().iter().all(|id| partition.contains(id)))
     }
 
+    /// The session's cache, or the table's own where it has none.
+    fn cache_of(&self, state: &dyn Session) -> Arc<PaimonCache> {
+        state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache))
+    }
+
     fn spec(&self, plan: &ScanPlan, state: &dyn Session, zone: Tz) -> Result<ScanSpec> {
         let own = plan.branches.first().ok_or_else(|| Error::internal("a plan without a branch"))?;
         let source = |b: &PlannedBranch| Ok((b.name.clone(), source_schemas(plan, b)?));
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
-            cache: state.config().get_extension().unwrap_or_else(|| Arc::clone(&self.cache)),
+            cache: self.cache_of(state),
+            memory: MergeMemory::new(&state.runtime_env().memory_pool),
             footers: Some(Arc::new(FooterCache::new(state.runtime_env()))),
             fields: self.table_schema.fields.clone(),
             partition_default_name: own.options.partition_default_name.clone(),
@@ -142,6 +198,7 @@ impl PaimonTableProvider {
             sources: plan.branches.iter().map(source).collect::<Result<HashMap<_, _>>>()?,
             zone,
             orc_legacy_ltz: own.options.orc_timestamp_ltz_legacy_type,
+            analyzed: None,
             read_ahead: ReadAheadSettings::of(&own.options),
         })
     }
@@ -157,29 +214,44 @@ impl PaimonTableProvider {
         let predicate = FilterTranslator::new(&self.table_schema.fields).all(filters);
         // A limit is of rows that pass all filters; those that are not decided here may take rows away.
         let limit = limit.filter(|_| filters.iter().all(|f| self.decides(f)));
-        let plan = self.plan(zone, &predicate, limit).await?;
-        let spec = Arc::new(self.spec(&plan, state, zone)?);
+        let cache = self.cache_of(state);
+        let (plan, analyzed) = self.plan(&cache, zone, &predicate, limit).await?;
+        let spec = ScanSpec { analyzed: analyzed.map(Arc::new), ..self.spec(&plan, state, zone)? };
+        let spec = Arc::new(spec);
         let pruning = shown(&plan.report);
-        let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning };
+        let counters = plan.report.metrics();
+        let label = ScanLabel { table: self.name.clone(), snapshot_id: plan.snapshot_id, pruning, counters };
         let projection = projection.cloned().unwrap_or_else(|| (0..self.table_schema.fields.len()).collect());
         let partitions = state.config_options().execution.target_partitions;
         PaimonScanExec::new(label, spec, plan.splits, projection, limit, partitions)
     }
 }
 
-/// What `EXPLAIN` shows of pruning.
+/// What `EXPLAIN` shows of planning.
 fn shown(report: &ScanReport) -> Vec<String> {
-    match report.steps() {
-        steps if steps.is_empty() => vec![],
-        steps => vec![format!("pruning=[{}]", steps.join(", "))],
+    let mut shown = vec![];
+    if report.live_entries != LiveEntriesFrom::Nowhere {
+        shown.push(format!("entries_from={}", report.live_entries.as_str()));
     }
+    match report.steps() {
+        steps if steps.is_empty() => {}
+        steps => shown.push(format!("pruning=[{}]", steps.join(", "))),
+    }
+    shown
 }
 
 /// What reading needs to know of a branch.
 fn source_schemas(plan: &ScanPlan, branch: &PlannedBranch) -> Result<SourceSchemas> {
-    let merges = plan.splits.iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
+    let merges = plan.splits.ready().iter().any(|s| s.branch == branch.name && !s.sections.is_empty());
     let merge = if merges { Some(Arc::new(merge_spec(&branch.schema, &branch.options)?)) } else { None };
-    Ok(SourceSchemas { fields: branch.schema.fields.clone(), by_id: branch.file_schemas.clone(), merge })
+    Ok(SourceSchemas {
+        fields: branch.schema.fields.clone(),
+        by_id: branch.file_schemas.clone(),
+        merge,
+        predicate: (!branch.predicate.is_always()).then(|| Arc::clone(&branch.predicate)),
+        asks_indexes: branch.options.file_index_read_enabled,
+        bucket_key: bucket_key(&branch.schema, &branch.options).map(Arc::new),
+    })
 }
 
 /// How versions of a key are merged.

@@ -9,10 +9,11 @@ use chrono_tz::Tz;
 use datafusion::catalog::TableProvider;
 use futures::{StreamExt, TryStreamExt};
 
-use super::name::{ObjectName, SYSTEM_TABLES, is_folder_name, readings};
+use super::name::{ObjectName, READ_OPTIMIZED, SYSTEM_TABLES, is_folder_name, readings};
 use super::table::PaimonTableProvider;
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::{Location, Storage};
+use crate::plan::snapshot::{KnownMetadata, MAIN_BRANCH, SnapshotManager};
+use crate::storage::{Listing, Location, Storage};
 
 const DATABASE_SUFFIX: &str = ".db";
 const SCHEMA_FOLDER: &str = "schema";
@@ -25,12 +26,22 @@ const LISTINGS_AT_ONCE: usize = 16;
 pub struct Warehouse {
     storage: Storage,
     location: Location,
+    /// What earlier queries have seen of the tables' metadata.
+    known: Arc<KnownMetadata>,
+}
+
+/// What a name leads to.
+struct Found {
+    table: Location,
+    name: ObjectName,
+    /// The files in the folder of the branch's schemas.
+    schemas: Listing,
 }
 
 impl Warehouse {
     /// The warehouse at a location.
     pub fn new(storage: Storage, location: Location) -> Self {
-        Self { storage, location }
+        Self { storage, location, known: Arc::default() }
     }
 
     /// Names of the databases, sorted.
@@ -45,7 +56,7 @@ impl Warehouse {
         let names = self.storage.list(&folder).await?.folders;
         let checked = futures::stream::iter(names).map(|name| {
             let table = folder.join(&name);
-            async move { Result::<_, Error>::Ok(self.has_schema(&table?).await?.then_some(name)) }
+            async move { Result::<_, Error>::Ok(self.schemas(&table?).await?.map(|_| name)) }
         });
         let found: Vec<_> = checked.buffered(LISTINGS_AT_ONCE).try_collect().await?;
         Ok(found.into_iter().flatten().collect())
@@ -69,19 +80,30 @@ impl Warehouse {
         mut options: BTreeMap<String, String>,
         zone: Tz,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
-        let Some((location, found)) = self.find(database, name).await? else { return Ok(None) };
-        if let Some(system) = found.system {
-            return Err(Error::unsupported(format!("the system table ${system}")));
-        }
+        let Some(Found { table, name: found, schemas }) = self.find(database, name).await? else { return Ok(None) };
+        let read_optimized = match found.system.as_deref() {
+            None => false,
+            Some(READ_OPTIMIZED) => true,
+            Some(system) => return Err(Error::unsupported(format!("the system table ${system}"))),
+        };
         if let Some(version) = found.version {
             options.entry("scan.version".to_owned()).or_insert(version);
         }
-        let table = PaimonTableProvider::open(&self.storage, &location, found.branch.as_deref(), options, zone).await?;
-        Ok(Some(Arc::new(table)))
+        let table = match found.branch.as_deref() {
+            None if options.contains_key("branch") => {
+                PaimonTableProvider::open(&self.storage, &table, None, options, zone).await?
+            }
+            branch => {
+                let manager = SnapshotManager::new(self.storage.clone(), table, branch.unwrap_or(MAIN_BRANCH))?;
+                let manager = manager.with_known(Arc::clone(&self.known));
+                PaimonTableProvider::open_listed(manager, &schemas, options, zone).await?
+            }
+        };
+        Ok(Some(Arc::new(if read_optimized { table.into_read_optimized() } else { table })))
     }
 
     /// The first reading of a name that something answers to. An error where only the branch is missing.
-    async fn find(&self, database: &str, name: &str) -> Result<Option<(Location, ObjectName)>> {
+    async fn find(&self, database: &str, name: &str) -> Result<Option<Found>> {
         let Some(folder) = self.database(database)? else { return Ok(None) };
         let mut failure = None;
         for reading in readings(name) {
@@ -94,31 +116,31 @@ impl Warehouse {
         failure.map_or(Ok(None), Err)
     }
 
-    async fn check(&self, folder: &Location, name: Result<ObjectName>) -> Result<Option<(Location, ObjectName)>> {
+    async fn check(&self, folder: &Location, name: Result<ObjectName>) -> Result<Option<Found>> {
         let name = name?;
         let is_known = |system: &String| SYSTEM_TABLES.contains(&system.as_str());
         if !is_folder_name(&name.table) || !name.system.as_ref().is_none_or(is_known) {
             return Ok(None);
         }
         let table = folder.join(&name.table)?;
-        if !self.has_schema(&table).await? {
-            return Ok(None);
-        }
+        let Some(mut schemas) = self.schemas(&table).await? else { return Ok(None) };
         if let Some(branch) = &name.branch {
             let folder = is_folder_name(branch).then(|| table.join(&format!("branch/branch-{branch}")));
-            if !self.has_schema(&folder.unwrap_or_else(|| table.join("branch"))?).await? {
-                return Err(Error::not_found(format!("the table '{}' has no branch '{branch}'", name.table)));
-            }
+            let of_branch = self.schemas(&folder.unwrap_or_else(|| table.join("branch"))?).await?;
+            schemas = of_branch
+                .ok_or_else(|| Error::not_found(format!("the table '{}' has no branch '{branch}'", name.table)))?;
         }
-        Ok(Some((table, name)))
+        Ok(Some(Found { table, name, schemas }))
     }
 
     fn database(&self, name: &str) -> Result<Option<Location>> {
         is_folder_name(name).then(|| self.location.join(&format!("{name}{DATABASE_SUFFIX}"))).transpose()
     }
 
-    async fn has_schema(&self, table: &Location) -> Result<bool> {
-        let files = self.storage.list(&table.join(SCHEMA_FOLDER)?).await?.files;
-        Ok(files.iter().any(|f| f.starts_with(SCHEMA_PREFIX)))
+    /// What the folder of a table's or a branch's schemas holds; `None` where there is no schema.
+    async fn schemas(&self, table: &Location) -> Result<Option<Listing>> {
+        let listing = self.storage.list(&table.join(SCHEMA_FOLDER)?).await?;
+        let there = listing.files.iter().any(|f| f.starts_with(SCHEMA_PREFIX));
+        Ok(there.then_some(listing))
     }
 }

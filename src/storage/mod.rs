@@ -19,7 +19,7 @@ use datafusion::execution::object_store::ObjectStoreRegistry;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::future::try_join_all;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -47,6 +47,23 @@ pub struct Listing {
     pub folders: Vec<String>,
     /// Names of the files in it.
     pub files: Vec<String>,
+    /// What tells each of the files from others of the same name.
+    pub stamps: Vec<FileStamp>,
+}
+
+/// What tells one version of a file from another of the same name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FileStamp {
+    size_bytes: u64,
+    modified_nanos: Option<i64>,
+    tag: Option<String>,
+}
+
+impl FileStamp {
+    fn of(file: &ObjectMeta) -> Self {
+        let modified_nanos = file.last_modified.timestamp_nanos_opt();
+        Self { size_bytes: file.size, modified_nanos, tag: file.e_tag.clone() }
+    }
 }
 
 impl Storage {
@@ -113,10 +130,11 @@ impl Storage {
             names.sort_unstable();
             names
         };
-        Ok(Listing {
-            folders: names(&mut listed.common_prefixes.iter()),
-            files: names(&mut listed.objects.iter().map(|o| &o.location)),
-        })
+        let stamp = |file: &ObjectMeta| Some((file.location.filename()?.to_owned(), FileStamp::of(file)));
+        let mut files: Vec<_> = listed.objects.iter().filter_map(stamp).collect();
+        files.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let (files, stamps) = files.into_iter().unzip();
+        Ok(Listing { folders: names(&mut listed.common_prefixes.iter()), files, stamps })
     }
 }
 
@@ -233,6 +251,16 @@ impl InputFile {
     pub async fn read(&self) -> Result<Bytes> {
         let since = Instant::now();
         let read = async { self.store.get(&self.path).await?.bytes().await };
+        let bytes = read.await.map_err(|e| Error::from(e).in_file(&self.path))?;
+        self.count(since, bytes.len() as u64);
+        Ok(bytes)
+    }
+
+    /// The first bytes of it: as many as asked for, or all where it is shorter.
+    pub async fn read_start(&self, bytes: u64) -> Result<Bytes> {
+        let since = Instant::now();
+        let options = GetOptions { range: Some((0..bytes).into()), ..GetOptions::default() };
+        let read = async { self.store.get_opts(&self.path, options).await?.bytes().await };
         let bytes = read.await.map_err(|e| Error::from(e).in_file(&self.path))?;
         self.count(since, bytes.len() as u64);
         Ok(bytes)

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -43,7 +43,17 @@ impl Request {
 #[derive(Debug)]
 pub struct RecordingStore {
     inner: Arc<dyn ObjectStore>,
-    log: Mutex<Vec<Request>>,
+    log: Mutex<Log>,
+}
+
+/// What was asked for, and how much of it one after the other.
+#[derive(Debug, Default)]
+struct Log {
+    requests: Vec<Request>,
+    /// The most requests in a row, each begun when the one before it was answered, of which all are answered.
+    answered: usize,
+    /// The same, of which the last one is begun.
+    begun: usize,
 }
 
 impl fmt::Display for RecordingStore {
@@ -60,11 +70,33 @@ impl RecordingStore {
 
     /// The reads since the last call.
     pub fn take(&self) -> Vec<Request> {
-        std::mem::take(&mut *self.log.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.log().requests)
     }
 
-    fn record(&self, request: Request) {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+    /// How many requests came one after the other since the last call, those that were under way at the same time
+    /// counted once: how often a query waits for the store.
+    pub fn take_waits(&self) -> usize {
+        let mut log = self.log();
+        log.answered = 0;
+        std::mem::take(&mut log.begun)
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a request; its place in a row of requests.
+    fn begin(&self, request: Request) -> usize {
+        let mut log = self.log();
+        log.requests.push(request);
+        let place = log.answered + 1;
+        log.begun = log.begun.max(place);
+        place
+    }
+
+    fn end(&self, place: usize) {
+        let mut log = self.log();
+        log.answered = log.answered.max(place);
     }
 }
 
@@ -83,16 +115,20 @@ impl ObjectStore for RecordingStore {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.record(match options.head {
+        let place = self.begin(match options.head {
             true => Request::Head(location.clone()),
             false => Request::Get(location.clone(), options.range.clone()),
         });
-        self.inner.get_opts(location, options).await
+        let got = self.inner.get_opts(location, options).await;
+        self.end(place);
+        got
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.record(Request::GetRanges(location.clone(), ranges.to_vec()));
-        self.inner.get_ranges(location, ranges).await
+        let place = self.begin(Request::GetRanges(location.clone(), ranges.to_vec()));
+        let got = self.inner.get_ranges(location, ranges).await;
+        self.end(place);
+        got
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
@@ -100,13 +136,15 @@ impl ObjectStore for RecordingStore {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.record(Request::List(prefix.cloned()));
+        self.begin(Request::List(prefix.cloned()));
         self.inner.list(prefix)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.record(Request::List(prefix.cloned()));
-        self.inner.list_with_delimiter(prefix).await
+        let place = self.begin(Request::List(prefix.cloned()));
+        let got = self.inner.list_with_delimiter(prefix).await;
+        self.end(place);
+        got
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {

@@ -3,19 +3,18 @@
 //! be mistaken for another table, in other rows.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionContext;
 use datafusion_paimon::sql::{register, register_catalog};
-use tempfile::TempDir;
 use tokio::time::timeout;
 
 use crate::support::canonical::rows;
+use crate::support::copy::{copy, files};
 use crate::support::expected::{Answer, Version, answers, difference};
-use crate::support::session::data_dir;
 
 /// Tables with files of every kind and format.
 const TABLES: [(&str, &str); 12] = [
@@ -87,29 +86,6 @@ impl Damage {
         let folder = file.parent().and_then(Path::file_name).and_then(|f| f.to_str()).unwrap_or_default();
         matches!(self, Damage::Flipped(_)) || matches!(folder, "snapshot" | "schema" | "tag")
     }
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut out = Vec::new();
-    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() { out.extend(files(&path)) } else { out.push(path) }
-    }
-    out
-}
-
-/// A copy of a table, in a warehouse of its own.
-fn copy(database: &str, table: &str) -> (TempDir, PathBuf) {
-    let warehouse = tempfile::tempdir().unwrap();
-    let inside = Path::new(&format!("{database}.db")).join(table);
-    let (from, to) = (data_dir().join("warehouse").join(&inside), warehouse.path().join(&inside));
-    for file in files(&from) {
-        let target = to.join(file.strip_prefix(&from).unwrap());
-        fs::create_dir_all(target.parent().unwrap()).unwrap();
-        fs::copy(&file, target).unwrap();
-    }
-    (warehouse, to)
 }
 
 /// A session without DataFusion's functions, which take longer to set up than a small table to read.

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
-use arrow::util::pretty::pretty_format_batches;
-use datafusion::common::ScalarValue;
 use datafusion::error::Result;
-use datafusion::physical_plan::metrics::MetricValue;
-use datafusion::physical_plan::{ExecutionPlan, collect, displayable};
-use datafusion::prelude::{Expr, SessionContext, col, ident, lit};
+use datafusion::prelude::{SessionContext, col, lit};
 
+use crate::support::conditions::{conditions, sorted};
 use crate::support::expected::{Version, answers, tables};
+use crate::support::ran::Ran;
 use crate::support::session::session;
 
 /// A session with settings of `datafusion.execution.*`, given as `key=value`.
@@ -24,38 +21,6 @@ async fn session_with(settings: &[&str]) -> Result<SessionContext> {
 }
 
 const PUSHDOWN: &str = "parquet.pushdown_filters = true";
-
-/// A condition on each column, of one kind after the other, with values of the table.
-fn conditions(rows: &RecordBatch) -> Result<Vec<Expr>> {
-    let mut conditions = vec![];
-    for (at, (column, field)) in rows.columns().iter().zip(rows.schema().fields()).enumerate() {
-        let name = || ident(field.name());
-        if field.data_type().is_nested() || rows.num_rows() == 0 {
-            conditions.push(name().is_null());
-            continue;
-        }
-        let middle = lit(ScalarValue::try_from_array(column, rows.num_rows() / 2)?);
-        let last = lit(ScalarValue::try_from_array(column, rows.num_rows() - 1)?);
-        conditions.push(match at % 4 {
-            0 => name().eq(last),
-            1 => name().gt_eq(middle).and(name().not_eq(last)),
-            2 => name().lt(middle).or(name().is_null()),
-            _ => name().in_list(vec![middle, last], false),
-        });
-    }
-    Ok(conditions)
-}
-
-/// The rows of a frame, in an order that does not depend on how they were read.
-fn sorted(batches: &[RecordBatch]) -> Result<Vec<String>> {
-    if batches.iter().all(|batch| batch.num_rows() == 0) {
-        return Ok(vec![]);
-    }
-    let mut lines: Vec<String> = pretty_format_batches(batches)?.to_string().lines().map(str::to_owned).collect();
-    lines.retain(|line| line.starts_with('|'));
-    lines.sort_unstable();
-    Ok(lines)
-}
 
 async fn check(source: &str, plain: &SessionContext, others: &[SessionContext]) -> Result<Vec<String>> {
     let frame = plain.sql(&format!("SELECT * FROM {source}")).await?;
@@ -88,42 +53,6 @@ async fn filters_give_the_same_rows_wherever_they_are_applied() {
     assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
 }
 
-/// A query that ran, with what its scan counted.
-struct Ran {
-    plan: Arc<dyn ExecutionPlan>,
-    rows: usize,
-}
-
-impl Ran {
-    async fn new(context: &SessionContext, sql: &str) -> Result<Self> {
-        let plan = context.sql(sql).await?.create_physical_plan().await?;
-        let batches = collect(Arc::clone(&plan), context.task_ctx()).await?;
-        Ok(Self { plan, rows: batches.iter().map(RecordBatch::num_rows).sum() })
-    }
-
-    fn text(&self) -> String {
-        displayable(self.plan.as_ref()).indent(false).to_string()
-    }
-
-    /// A counter of the scan; for those of pruning what was pruned and what was left.
-    fn counted(&self, name: &str) -> (usize, usize) {
-        let metrics = scan(&self.plan).unwrap().metrics().unwrap().aggregate_by_name();
-        match metrics.sum(|m| m.value().name() == name).unwrap() {
-            MetricValue::PruningMetrics { pruning_metrics, .. } => {
-                (pruning_metrics.pruned(), pruning_metrics.matched())
-            }
-            other => (other.as_usize(), 0),
-        }
-    }
-}
-
-fn scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
-    if plan.name() == "PaimonScanExec" {
-        return Some(Arc::clone(plan));
-    }
-    plan.children().into_iter().find_map(scan)
-}
-
 const MANY: &str = "paimon.append.many_batches_parquet";
 
 #[tokio::test]
@@ -138,6 +67,36 @@ async fn row_groups_and_pages_that_a_filter_rules_out_are_not_read() {
     assert_eq!(ran.counted("output_rows").0, left);
     let all = Ran::new(&context, &format!("SELECT * FROM {MANY}")).await.unwrap();
     assert_eq!(all.counted("output_rows").0, 2500);
+}
+
+#[tokio::test]
+async fn stripes_that_a_filter_rules_out_are_not_read() {
+    let context = session_with(&["target_partitions = 1"]).await.unwrap();
+    let of = |condition: &str| format!("SELECT * FROM paimon.append.many_batches_orc WHERE {condition}");
+    for (condition, pruned) in [("id = 2000", 2), ("id > 5000000 OR id < 10", 1), ("word IS NULL", 0), ("score > 1", 0)]
+    {
+        let ran = Ran::new(&context, &of(condition)).await.unwrap();
+        let (got, left) = ran.counted("row_groups_pruned_statistics");
+        assert_eq!((got, got + left), (pruned, 3), "{condition}");
+    }
+    let ran =
+        Ran::new(&context, "SELECT id FROM paimon.append.many_batches_orc WHERE id IN (4, 6250000)").await.unwrap();
+    assert_eq!((ran.rows, ran.counted("row_groups_pruned_statistics").0), (1, 1));
+}
+
+#[tokio::test]
+async fn a_join_passes_over_files_by_their_bounds_and_buckets() {
+    let context = session_with(&["target_partitions = 1"]).await.unwrap();
+    for (table, key, value, opened, all) in [
+        ("demo.orders", "order_id", 1001, 1, 12),
+        ("append.bucketed", "id", 3, 1, 6),
+        ("append.plain_orc", "id", 4, 1, 2),
+    ] {
+        let sql = format!("SELECT t.* FROM paimon.{table} t JOIN (VALUES ({value})) v(k) ON t.{key} = v.k");
+        let ran = Ran::new(&context, &sql).await.unwrap();
+        let (pruned, left) = ran.counted("files_ranges_pruned_statistics");
+        assert_eq!((ran.rows, left, pruned + left), (1, opened, all), "{sql}\n{}", ran.text());
+    }
 }
 
 #[tokio::test]

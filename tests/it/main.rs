@@ -5,8 +5,12 @@
 mod damage;
 mod filters;
 mod golden;
+mod indexes;
 mod layout;
 mod options;
+mod planning;
 mod read_ahead;
 mod requests;
+mod statistics;
 mod support;
+mod switches;

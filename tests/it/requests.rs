@@ -51,3 +51,33 @@ async fn small_files_come_with_one_request_each_and_others_partitions_are_not_as
     paths.dedup();
     assert_eq!(asked, paths.len(), "a file is asked for twice: {files:?}");
 }
+
+#[tokio::test]
+async fn a_join_that_leaves_one_partition_asks_for_no_file_of_another() {
+    let (context, store) = session();
+    let sql = "SELECT sum(o.quantity) FROM paimon.demo.orders o JOIN (VALUES ('FR', 1), ('XX', 2)) v(c, n) \
+               ON o.country = v.c WHERE v.n = 1";
+    let all = requests(&context, &store, sql).await;
+    let files = of_data_files(&all);
+    assert!(!files.is_empty() && files.iter().all(|r| r.path().contains("country=FR")), "{files:?}");
+}
+
+#[tokio::test]
+async fn an_index_file_is_asked_for_once_and_spares_the_files_that_it_rules_out() {
+    let (context, store) = session();
+    let sql = r#"SELECT * FROM paimon."index".kinds_orc WHERE i = 10"#;
+    let all = requests(&context, &store, sql).await;
+    let (indexes, files): (Vec<_>, Vec<_>) =
+        of_data_files(&all).into_iter().partition(|r| r.path().ends_with(".index"));
+    assert_eq!(indexes.len(), 3, "{indexes:?}");
+    let mut paths: Vec<_> = files.iter().map(|r| r.path()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    assert_eq!(paths.len(), 2, "{files:?}");
+    // What an index said is kept.
+    let again = requests(&context, &store, sql).await;
+    assert!(!of_data_files(&again).iter().any(|r| r.path().ends_with(".index")), "{again:?}");
+    // No index can tell it.
+    let other = requests(&context, &store, r#"SELECT * FROM paimon."index".kinds_orc WHERE id = 10"#).await;
+    assert!(!of_data_files(&other).iter().any(|r| r.path().ends_with(".index")), "{other:?}");
+}

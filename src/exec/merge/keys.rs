@@ -2,7 +2,7 @@
 //!
 //! In: the key columns of a batch, in canonical Arrow types. Out: one comparable value a row, whose order is that of
 //! the reference's keys: column by column, ascending, NULL first, text and bytes unsigned, `-0.0` and `0.0` one key,
-//! every NaN the same and last. Keys of at most 16 bytes of fixed width become one integer each; all others
+//! every NaN the same and last. Keys of at most 8 or 16 bytes of fixed width become one integer each; all others
 //! `arrow-row`'s bytes. A column that may be NULL has a byte more, which is 0 where it is:
 //!
 //! ```text
@@ -31,7 +31,9 @@ use crate::spec::data_type::{DataField, DataType, TypeKind};
 /// The keys of one batch.
 #[derive(Debug)]
 pub enum Keys {
-    /// Keys of fixed width, each one integer.
+    /// Keys of fixed width, of at most 8 bytes.
+    Small(Vec<u64>),
+    /// Keys of fixed width, of at most 16 bytes.
     Fixed(Vec<u128>),
     /// Any other keys.
     Rows(Rows),
@@ -41,14 +43,82 @@ impl Keys {
     /// How the key of row `row` compares with row `other_row` of `other`. Rows past the end are last.
     pub fn compare(&self, row: usize, other: &Self, other_row: usize) -> Ordering {
         match (self, other) {
-            (Keys::Fixed(a), Keys::Fixed(b)) => match (a.get(row), b.get(other_row)) {
-                (Some(a), Some(b)) => a.cmp(b),
-                (a, b) => a.is_none().cmp(&b.is_none()),
-            },
+            (Keys::Small(a), Keys::Small(b)) => compare_rows(a, row, b, other_row),
+            (Keys::Fixed(a), Keys::Fixed(b)) => compare_rows(a, row, b, other_row),
             (Keys::Rows(a), Keys::Rows(b)) => a.row(row).cmp(&b.row(other_row)),
             // One encoder makes keys of one form.
-            (Keys::Fixed(_), Keys::Rows(_)) => Ordering::Less,
-            (Keys::Rows(_), Keys::Fixed(_)) => Ordering::Greater,
+            (a, b) => a.form().cmp(&b.form()),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Keys::Small(keys) => keys.len(),
+            Keys::Fixed(keys) => keys.len(),
+            Keys::Rows(rows) => rows.num_rows(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The memory they hold, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        match self {
+            Keys::Small(keys) => size_of_val(keys.as_slice()),
+            Keys::Fixed(keys) => size_of_val(keys.as_slice()),
+            Keys::Rows(rows) => rows.size(),
+        }
+    }
+
+    fn form(&self) -> u8 {
+        match self {
+            Keys::Small(_) => 0,
+            Keys::Fixed(_) => 1,
+            Keys::Rows(_) => 2,
+        }
+    }
+}
+
+fn compare_rows<K: Ord>(a: &[K], row: usize, b: &[K], other_row: usize) -> Ordering {
+    match (a.get(row), b.get(other_row)) {
+        (Some(a), Some(b)) => a.cmp(b),
+        (a, b) => a.is_none().cmp(&b.is_none()),
+    }
+}
+
+/// The least key whose first column has a value, as keys of an encoder compare.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyBound {
+    /// Among [`Keys::Small`].
+    Small(u64),
+    /// Among [`Keys::Fixed`].
+    Fixed(u128),
+    /// Among [`Keys::Rows`]: what rows of that value begin with.
+    Rows(Vec<u8>),
+}
+
+impl Keys {
+    /// How many of the keys, which must be sorted, are less than a bound.
+    pub fn below(&self, bound: &KeyBound) -> usize {
+        match (self, bound) {
+            (Keys::Small(keys), KeyBound::Small(bound)) => keys.partition_point(|key| key < bound),
+            (Keys::Fixed(keys), KeyBound::Fixed(bound)) => keys.partition_point(|key| key < bound),
+            (Keys::Rows(rows), KeyBound::Rows(bound)) => {
+                let (mut low, mut high) = (0, rows.num_rows());
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    match rows.row(middle).as_ref() < bound.as_slice() {
+                        true => low = middle + 1,
+                        false => high = middle,
+                    }
+                }
+                low
+            }
+            _ => 0,
         }
     }
 }
@@ -59,6 +129,8 @@ pub struct KeyEncoder {
     types: Vec<ArrowType>,
     /// How each column stands in a fixed key, when all are of fixed width.
     slots: Option<Vec<Slot>>,
+    /// Whether fixed keys have at most 8 bytes.
+    small: bool,
     converter: RowConverter,
 }
 
@@ -86,9 +158,11 @@ impl KeyEncoder {
     pub fn new(fields: &[DataField]) -> Result<Self> {
         let types: Vec<_> = fields.iter().map(|f| column_type(&f.data_type)).collect();
         let slots: Option<Vec<Slot>> = fields.iter().map(|f| Slot::new(&f.data_type)).collect();
-        let slots = slots.filter(|slots| slots.iter().map(|s| s.bytes()).sum::<u32>() <= 16);
+        let bytes = |slots: &[Slot]| slots.iter().map(|s| s.bytes()).sum::<u32>();
+        let slots = slots.filter(|slots| bytes(slots) <= 16);
+        let small = slots.as_deref().is_some_and(|slots| bytes(slots) <= 8);
         let converter = RowConverter::new(types.iter().cloned().map(SortField::new).collect())?;
-        Ok(Self { types, slots, converter })
+        Ok(Self { types, slots, small, converter })
     }
 
     /// The keys of a batch's key columns.
@@ -101,13 +175,34 @@ impl KeyEncoder {
                 let rows = columns.first().map_or(0, |c| c.len());
                 let mut keys = vec![0u128; rows];
                 columns.iter().zip(slots).try_for_each(|(column, slot)| append(&mut keys, column, *slot))?;
-                Ok(Keys::Fixed(keys))
+                Ok(match self.small {
+                    true => Keys::Small(keys.into_iter().map(|key| key as u64).collect()),
+                    false => Keys::Fixed(keys),
+                })
             }
             None => {
                 let columns: Vec<_> = columns.iter().map(with_plain_floats).collect();
                 Ok(Keys::Rows(self.converter.convert_columns(&columns)?))
             }
         }
+    }
+}
+
+impl KeyEncoder {
+    /// The least key whose first column has the value that is the only row of `first`.
+    pub fn bound(&self, first: &ArrayRef) -> Result<KeyBound> {
+        let lacks = || Error::internal("a key without columns has no bound");
+        if let Some(slots) = &self.slots {
+            let (slot, rest) = slots.split_first().ok_or_else(lacks)?;
+            let mut key = vec![0u128];
+            append(&mut key, first, *slot)?;
+            let rest = rest.iter().map(|slot| slot.bytes()).sum::<u32>() * 8;
+            let key = key.first().and_then(|key| key.checked_shl(rest)).ok_or_else(lacks)?;
+            return Ok(if self.small { KeyBound::Small(key as u64) } else { KeyBound::Fixed(key) });
+        }
+        let field = SortField::new(self.types.first().cloned().ok_or_else(lacks)?);
+        let rows = RowConverter::new(vec![field])?.convert_columns(&[with_plain_floats(first)])?;
+        Ok(KeyBound::Rows(if rows.num_rows() == 1 { rows.row(0).as_ref().to_vec() } else { return Err(lacks()) }))
     }
 }
 
@@ -253,6 +348,27 @@ mod tests {
             Arc::new(Int64Array::from(vec![None, Some(-7), Some(9), None])),
         ];
         check(&["BOOLEAN", "BIGINT"], &pair, &[]);
+    }
+
+    #[test]
+    fn keys_below_a_value_of_the_first_column() {
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![-7, -7, 0, 5, 5]));
+        let more: ArrayRef = Arc::new(Int64Array::from(vec![i64::MIN, 1, -1, i64::MIN, i64::MAX]));
+        let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["", "", "a", "ab", "ab"]));
+        let others: ArrayRef = Arc::new(StringViewArray::from(vec!["", "z", "", "", "z"]));
+        for (types, columns) in [
+            (vec!["INT NOT NULL"], vec![&numbers]),
+            (vec!["INT NOT NULL", "BIGINT NOT NULL"], vec![&numbers, &more]),
+            (vec!["INT NOT NULL", "STRING NOT NULL"], vec![&numbers, &others]),
+            (vec!["STRING NOT NULL", "STRING NOT NULL"], vec![&texts, &others]),
+        ] {
+            let encoder = KeyEncoder::new(&fields(&types)).unwrap();
+            let columns: Vec<_> = columns.into_iter().cloned().collect();
+            let keys = encoder.encode(&columns).unwrap();
+            let below: Vec<_> =
+                (0..5).map(|at| keys.below(&encoder.bound(&columns[0].slice(at, 1)).unwrap())).collect();
+            assert_eq!(below, [0, 0, 2, 3, 3], "{types:?}");
+        }
     }
 
     #[test]

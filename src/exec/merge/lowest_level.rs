@@ -15,13 +15,12 @@ pub struct LowestLevel<'a, S> {
     inner: &'a mut S,
     /// The level of each file of the section.
     levels: Vec<i32>,
-    kept: Vec<Version>,
 }
 
 impl<'a, S: Sink> LowestLevel<'a, S> {
     /// Tells `inner` of the versions that count; `levels` are those of the section's files.
     pub fn new(inner: &'a mut S, levels: Vec<i32>) -> Self {
-        Self { inner, levels, kept: vec![] }
+        Self { inner, levels }
     }
 }
 
@@ -30,15 +29,18 @@ impl<S: Sink> Sink for LowestLevel<'_, S> {
         self.inner.single(batch, rows)
     }
 
-    fn group(&mut self, versions: &[Version]) -> Result<()> {
+    fn group(&mut self, versions: &[Version<'_>]) -> Result<()> {
         let levels = &self.levels;
-        let level = |v: &Version| levels.get(v.batch.file).copied().unwrap_or(0);
+        let level = |v: &Version<'_>| levels.get(v.batch.file).copied().unwrap_or(0);
         let lifted = versions.iter().enumerate().filter(|(_, v)| level(v) > 0);
         let lowest = lifted.min_by_key(|(_, v)| level(v)).map(|(at, _)| at);
-        self.kept.clear();
-        let counts = |at: usize, v: &Version| level(v) <= 0 || Some(at) == lowest;
-        self.kept.extend(versions.iter().enumerate().filter(|(at, v)| counts(*at, v)).map(|(_, v)| v.clone()));
-        self.inner.group(&self.kept)
+        let counts = |at: usize, v: &Version<'_>| level(v) <= 0 || Some(at) == lowest;
+        let kept = versions.iter().enumerate().filter(|(at, v)| counts(*at, v));
+        self.inner.group(&kept.map(|(_, v)| *v).collect::<Vec<_>>())
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.inner.heap_bytes()
     }
 }
 
@@ -47,9 +49,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::super::keys::Keys;
-    use super::super::tournament::Positions;
+    use super::super::tournament::{Kinds, Positions, Sequences};
     use super::*;
-    use crate::spec::row_kind::RowKind;
 
     #[derive(Default)]
     struct Files(Vec<usize>);
@@ -59,19 +60,22 @@ mod tests {
             Ok(())
         }
 
-        fn group(&mut self, versions: &[Version]) -> Result<()> {
+        fn group(&mut self, versions: &[Version<'_>]) -> Result<()> {
             self.0 = versions.iter().map(|v| v.batch.file).collect();
             Ok(())
+        }
+
+        fn heap_bytes(&self) -> usize {
+            0
         }
     }
 
     #[test]
     fn level_0_counts_and_the_lowest_level_above() {
-        let version = |file| {
+        let batch = |file| {
             let positions = Positions::From(0);
-            let (keys, sequences, kinds) = (Keys::Fixed(vec![0]), vec![0], vec![RowKind::Insert]);
-            let batch = KeyBatch { file, positions, keys, user_sequences: None, sequences, kinds };
-            Version { batch: Arc::new(batch), row: 0 }
+            let (keys, sequences, kinds) = (Keys::Fixed(vec![0]), Sequences::About(0), Kinds::Adds);
+            Arc::new(KeyBatch { file, positions, keys, user_sequences: None, sequences, kinds, held: None })
         };
         for (levels, want) in [
             (vec![0, 5, 0, 4], vec![0, 2, 3]),
@@ -81,7 +85,8 @@ mod tests {
             (vec![5], vec![0]),
         ] {
             let mut files = Files::default();
-            let versions: Vec<_> = (0..levels.len()).map(version).collect();
+            let batches: Vec<_> = (0..levels.len()).map(batch).collect();
+            let versions: Vec<_> = batches.iter().map(|batch| Version { batch, row: 0 }).collect();
             LowestLevel::new(&mut files, levels.clone()).group(&versions).unwrap();
             assert_eq!(files.0, want, "{levels:?}");
         }

@@ -8,10 +8,14 @@
 
 pub mod aggregate;
 pub mod combine;
+pub mod key_filter;
+pub mod key_range;
+pub mod key_reader;
 pub mod keys;
 pub mod loser_tree;
 pub mod lowest_level;
 pub mod marks;
+pub mod memory;
 pub mod section;
 pub mod survivors;
 pub mod tournament;

@@ -1,47 +1,33 @@
-//! Finds the surviving rows of a section: [`MergeSection`].
+//! Finds the surviving rows of a section, or of a part of its keys: [`MergeSection`].
 //!
 //! In: the sorted runs of a section. Out: for each of its files the rows that are rows of the table as they are, and for
-//! engines that combine versions the keys that have several. Found once for all output partitions that read the section,
-//! and kept in the session's cache: the files of a section never change. Only key, sequence and row-kind columns are read
-//! here, each run by a task of its own, so that decoding runs beside the tournament.
+//! engines that combine versions the keys that have several. Found once for all output partitions that read the same keys,
+//! and kept in the session's cache: the files of a section never change. What is found under a condition that leaves most
+//! keys out is kept for the scan only. Only keys, and what orders their versions, are read here
+//! ([`key_reader`](super::key_reader)), each run by a task of its own, so that decoding runs beside the tournament.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::compute::SortOptions;
-use arrow::datatypes::{Int8Type, Int64Type};
-use arrow::row::{RowConverter, SortField};
-use datafusion::common::runtime::SpawnedTask;
-use futures::stream::{self, BoxStream};
-use futures::{StreamExt, TryStreamExt};
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::OnceCell;
 
 use super::combine::groups::{GroupSink, Groups};
 use super::combine::spec::CombineSpec;
-use super::keys::{KeyEncoder, with_plain_floats};
+use super::key_filter::KeyFilter;
+use super::key_range::{KeyPart, KeyRange};
+use super::key_reader::{KeyFile, KeyReader, known_of, read_ahead};
 use super::lowest_level::LowestLevel;
+use super::memory::Held;
 use super::survivors::{Keep, Survivors};
-use super::tournament::{KeyBatch, Positions, Sink, merge_keys};
+use super::tournament::{Sink, merge_keys};
 use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, Result};
-use crate::exec::assign::ScanUnit;
+use crate::exec::assign::{MergedFile, ScanUnit};
 use crate::exec::context::ScanContext;
-use crate::exec::raw_read;
 use crate::file::Lane;
 use crate::selection::RowSelection;
-use crate::spec::arrow_type::column_type;
-use crate::spec::data_type::{DataField, TypeKind};
-use crate::spec::row_kind::RowKind;
+use crate::spec::data_type::DataField;
 use crate::split::{Section, SplitFile};
-
-/// `_SEQUENCE_NUMBER` in data files. Java: `SpecialFields`.
-const SEQUENCE_NUMBER_ID: i32 = i32::MAX - 1;
-/// `_VALUE_KIND` in data files.
-const VALUE_KIND_ID: i32 = i32::MAX - 2;
-/// Rows of a batch of keys.
-const KEY_BATCH_ROWS: usize = 8192;
-/// Batches that a run's task may be ahead of those who take them.
-const BATCHES_AHEAD: usize = 2;
 
 /// How the versions of a key of a table are merged.
 #[derive(Debug, Clone)]
@@ -67,21 +53,25 @@ pub enum Rule {
     Combine(Arc<CombineSpec>),
 }
 
-/// The columns that hold a file's sequence numbers and row kinds, besides the table's own.
-pub fn system_fields() -> [DataField; 2] {
-    [
-        DataField::new(SEQUENCE_NUMBER_ID, "_SEQUENCE_NUMBER", TypeKind::BigInt.not_null()),
-        DataField::new(VALUE_KIND_ID, "_VALUE_KIND", TypeKind::TinyInt.not_null()),
-    ]
-}
-
 /// A section, and what is known of it once it was merged.
 #[derive(Debug)]
 pub struct MergeSection {
     branch: Option<Arc<str>>,
     partition: Arc<[u8]>,
     section: Section,
-    merged: OnceCell<Arc<Merged>>,
+    /// The part of its keys that is merged; `None` for all.
+    part: Option<KeyPart>,
+    /// What was found, by the condition on keys under which it was.
+    merged: Mutex<HashMap<String, Arc<MergedCell>>>,
+}
+
+type MergedCell = OnceCell<Found>;
+
+/// What merging gave, and the memory it takes while the scan goes on.
+#[derive(Debug)]
+struct Found {
+    merged: Arc<Merged>,
+    _held: Option<Held>,
 }
 
 /// What merging the keys of a section gave.
@@ -101,9 +91,14 @@ impl CacheValue for Merged {
 }
 
 impl MergeSection {
-    /// A section that is not merged yet.
-    pub fn new(branch: Option<Arc<str>>, partition: Arc<[u8]>, section: Section) -> Self {
-        Self { branch, partition, section, merged: OnceCell::new() }
+    /// A section, or a part of its keys, that is not merged yet.
+    pub fn new(branch: Option<Arc<str>>, partition: Arc<[u8]>, section: Section, part: Option<KeyPart>) -> Self {
+        Self { branch, partition, section, part, merged: Mutex::default() }
+    }
+
+    /// The part of its keys that is merged; `None` for all.
+    pub fn part(&self) -> Option<KeyPart> {
+        self.part
     }
 
     /// Its files, run by run: a file's number is its place here.
@@ -137,12 +132,71 @@ impl MergeSection {
         Ok(self.merged(context, lane).await?.groups.clone())
     }
 
-    async fn merged(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<&Merged> {
-        let merged = self.merged.get_or_try_init(|| async {
-            let key = CacheKey::new(CacheKind::MergedSection, self.cache_name(&*context.merge_spec(&self.branch)?));
-            context.spec().cache.get_or_load(key, self.merge(context, lane)).await
-        });
-        merged.await.map(Arc::as_ref)
+    async fn merged(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<Arc<Merged>> {
+        let spec = context.merge_spec(&self.branch)?;
+        let filter = KeyFilter::new(context, &spec, &self.partition)?;
+        let cell = self.cell(filter.as_ref().map(KeyFilter::name).unwrap_or_default());
+        let reader = KeyReader { context: Arc::clone(context), spec, lane: Arc::clone(lane), filter: None };
+        let found = cell.get_or_try_init(|| self.find(reader, filter)).await?;
+        Ok(Arc::clone(&found.merged))
+    }
+
+    fn cell(&self, filter: String) -> Arc<MergedCell> {
+        let mut merged = self.merged.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(merged.entry(filter).or_default())
+    }
+
+    /// What merging gives: out of the cache, or only of the keys that fulfil `filter` where these are few, or of all.
+    async fn find(&self, reader: KeyReader, filter: Option<KeyFilter>) -> Result<Found> {
+        let cache = Arc::clone(&reader.context.spec().cache);
+        let held = reader.context.spec().memory.hold(0)?;
+        let key = CacheKey::new(CacheKind::MergedSection, self.cache_name(&reader.spec));
+        if let Some(filter) = filter {
+            if let Some(merged) = cache.get(&key) {
+                return Ok(Found { merged, _held: None });
+            }
+            let reader = KeyReader { filter: Some(Arc::new(filter)), ..reader.clone() };
+            let (runs, range) = self.key_files(&reader).await?;
+            if self.leaves_few(&runs) {
+                let merged = Arc::new(self.merge(&reader, runs, range, &held).await?);
+                return Ok(Found { merged, _held: Some(held) });
+            }
+        }
+        let all = async {
+            let (runs, range) = self.key_files(&reader).await?;
+            self.merge(&reader, runs, range, &held).await
+        };
+        let merged = cache.get_or_load(key, all).await?;
+        Ok(Found { merged, _held: Some(held) })
+    }
+
+    /// The files, run by run, and the range of keys that is read of them.
+    async fn key_files(&self, reader: &KeyReader) -> Result<(Vec<Vec<KeyFile>>, KeyRange)> {
+        let known = known_of(&self.section.runs);
+        let mut known = known.into_iter();
+        let mut number = 0..;
+        let mut file = |file: &SplitFile| KeyFile {
+            number: number.next().unwrap_or(usize::MAX),
+            unit: self.unit(file),
+            known: known.next().unwrap_or_default(),
+            selection: None,
+        };
+        let mut runs: Vec<Vec<_>> = self.section.runs.iter().map(|run| run.iter().map(&mut file).collect()).collect();
+        let range = match self.part {
+            Some(part) => KeyRange::find(&reader.context, &reader.spec, &runs, part, &reader.lane).await?,
+            None => KeyRange::default(),
+        };
+        reader.select(&mut runs, &range).await?;
+        Ok((runs, range))
+    }
+
+    /// Whether so few rows are selected that merging them is better than merging all for the next query too.
+    fn leaves_few(&self, runs: &[Vec<KeyFile>]) -> bool {
+        let all: usize = self.files().map(rows_of).fold(0, usize::saturating_add);
+        let all = self.part.map_or(all, |part| part.share(all));
+        let rows = |file: &KeyFile| file.selection.as_ref().map_or(rows_of(&file.unit.file), RowSelection::wanted_rows);
+        let selected = runs.iter().flatten().map(rows).fold(0, usize::saturating_add);
+        selected <= all / 2
     }
 
     /// Names everything that the result of merging depends on.
@@ -155,6 +209,7 @@ impl MergeSection {
         let (keys, sequence) = (columns(&spec.key_fields), columns(&spec.sequence_fields));
         let mut name = format!("{rule} {keys:?} {sequence:?} {} ", spec.sequence_descending);
         name.push_str(if spec.lowest_level_only { "lowest" } else { "all" });
+        name.push_str(&self.part.map_or(String::new(), |part| format!(" {part:?}")));
         for run in &self.section.runs {
             name.push('\n');
             for file in run {
@@ -165,19 +220,17 @@ impl MergeSection {
         name
     }
 
-    async fn merge(&self, context: &Arc<ScanContext>, lane: &Arc<Lane>) -> Result<Merged> {
-        let spec = context.merge_spec(&self.branch)?;
-        let rows = |f: &SplitFile| usize::try_from(f.meta.row_count).unwrap_or(0);
-        match &spec.rule {
+    async fn merge(&self, reader: &KeyReader, runs: Vec<Vec<KeyFile>>, range: KeyRange, held: &Held) -> Result<Merged> {
+        match &reader.spec.rule {
             Rule::Keep(keep) => {
-                let mut sink = Survivors::new(*keep, self.files().map(rows));
-                self.merge_into(context, &spec, lane, &mut sink).await?;
+                let mut sink = Survivors::new(*keep, self.files().map(rows_of));
+                self.merge_into(reader, (runs, range), &mut sink, held).await?;
                 Ok(Merged { rows: sink.finish(), groups: None })
             }
             Rule::Combine(_) => {
-                let of_runs: Vec<_> = self.section.runs.iter().map(|run| run.iter().map(rows).collect()).collect();
+                let of_runs: Vec<_> = self.section.runs.iter().map(|run| run.iter().map(rows_of).collect()).collect();
                 let mut sink = GroupSink::new(&of_runs)?;
-                self.merge_into(context, &spec, lane, &mut sink).await?;
+                self.merge_into(reader, (runs, range), &mut sink, held).await?;
                 let (rows, groups) = sink.finish();
                 Ok(Merged { rows, groups: Some(Arc::new(groups)) })
             }
@@ -186,139 +239,42 @@ impl MergeSection {
 
     async fn merge_into<S: Sink>(
         &self,
-        context: &Arc<ScanContext>,
-        spec: &Arc<MergeSpec>,
-        lane: &Arc<Lane>,
+        reader: &KeyReader,
+        (runs, range): (Vec<Vec<KeyFile>>, KeyRange),
         sink: &mut S,
+        held: &Held,
     ) -> Result<()> {
-        let mut first = 0;
-        let mut runs = vec![];
-        for run in &self.section.runs {
-            let files = run.iter().enumerate().map(|(i, f)| (first + i, self.unit(f))).collect();
-            // Runs are read beside each other.
-            let keys = keys_of_files(Arc::clone(context), Arc::clone(spec), files, lane.beside());
-            runs.push(read_ahead(keys));
-            first += run.len();
-        }
-        if spec.lowest_level_only {
+        let (range, number) = (Arc::new(range), runs.len());
+        // Runs are read beside each other.
+        let beside = || KeyReader { lane: reader.lane.beside(), ..reader.clone() };
+        let keys = |files| read_ahead(beside().keys(files, Arc::clone(&range), number));
+        let runs = runs.into_iter().map(keys).collect();
+        if reader.spec.lowest_level_only {
             let levels = self.files().map(|f| f.meta.level).collect();
-            return merge_keys(runs, &mut LowestLevel::new(sink, levels)).await;
+            return merge_keys(runs, &mut LowestLevel::new(sink, levels), Some(held)).await;
         }
-        merge_keys(runs, sink).await
+        merge_keys(runs, sink, Some(held)).await
     }
 
-    /// A file of it, to be read without regard to the others.
+    /// A part of its keys.
+    #[must_use]
+    pub fn of_part(&self, part: KeyPart) -> Self {
+        Self::new(self.branch.clone(), Arc::clone(&self.partition), self.section.clone(), Some(part))
+    }
+
+    /// Its files, to be read for the rows that survive.
+    pub fn units(self: &Arc<Self>) -> impl Iterator<Item = ScanUnit> {
+        let merged = |(file, unit)| ScanUnit { merge: Some(MergedFile { section: Arc::clone(self), file }), ..unit };
+        self.files().map(|file| self.unit(file)).enumerate().map(merged)
+    }
+
+    /// A file of it, to be read without regard to the others; a section does not know its bucket.
     pub fn unit(&self, file: &SplitFile) -> ScanUnit {
         let (branch, partition) = (self.branch.clone(), Arc::clone(&self.partition));
-        ScanUnit { branch, partition, file: file.clone(), merge: None }
+        ScanUnit { branch, partition, bucket: (-1, -1), file: file.clone(), merge: None }
     }
 }
 
-/// A stream that is read by a task of its own, a few items ahead.
-pub fn read_ahead<T: Send + 'static>(items: BoxStream<'static, Result<T>>) -> BoxStream<'static, Result<T>> {
-    let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
-    let task = SpawnedTask::spawn(async move {
-        let mut items = items;
-        while let Some(item) = items.next().await {
-            if sender.send(item).await.is_err() {
-                break;
-            }
-        }
-    });
-    // The task lives, and is aborted, with the stream.
-    stream::unfold((receiver, task), |(mut receiver, task)| async move {
-        receiver.recv().await.map(|item| (item, (receiver, task)))
-    })
-    .boxed()
-}
-
-fn keys_of_files(
-    context: Arc<ScanContext>,
-    spec: Arc<MergeSpec>,
-    files: Vec<(usize, ScanUnit)>,
-    lane: Arc<Lane>,
-) -> BoxStream<'static, Result<KeyBatch>> {
-    let of_file = move |(file, unit): (usize, ScanUnit)| {
-        let (context, spec, lane) = (Arc::clone(&context), Arc::clone(&spec), Arc::clone(&lane));
-        async move { keys_of_file(&context, spec, file, unit, lane).await }
-    };
-    stream::iter(files).then(of_file).try_flatten().boxed()
-}
-
-async fn keys_of_file(
-    context: &ScanContext,
-    spec: Arc<MergeSpec>,
-    file: usize,
-    unit: ScanUnit,
-    lane: Arc<Lane>,
-) -> Result<BoxStream<'static, Result<KeyBatch>>> {
-    let path = unit.file.path.clone();
-    let mut columns = spec.key_fields.clone();
-    columns.extend(spec.sequence_fields.iter().cloned());
-    columns.extend(system_fields());
-    let mapping = Arc::new(context.mapping_to(&unit, &columns, &system_fields())?);
-    let deletions = raw_read::deletions(context, &unit, &lane).await?;
-    let mut reader = KeyReader::new(&spec, file, deletions.as_ref())?;
-    // All versions of all keys, whatever is asked of the rows that come out.
-    let rows = raw_read::Rows { selection: deletions, ..Default::default() };
-    let opened = raw_read::open_mapped(context, &unit, mapping, rows, KEY_BATCH_ROWS, lane).await;
-    let batches = opened.map_err(|e| e.in_file(&path))?;
-    Ok(batches.map(move |batch| reader.keys(batch?).map_err(|e| e.in_file(&path))).boxed())
-}
-
-/// Turns the batches of one file into [`KeyBatch`]es.
-struct KeyReader {
-    file: usize,
-    keys: KeyEncoder,
-    key_columns: usize,
-    user: Option<RowConverter>,
-    user_columns: usize,
-    /// Rows that were given out.
-    rows: usize,
-    /// The positions of the rows, when some are passed over.
-    positions: Option<Vec<usize>>,
-}
-
-impl KeyReader {
-    fn new(spec: &MergeSpec, file: usize, deletions: Option<&RowSelection>) -> Result<Self> {
-        // NULL is least in either order.
-        let options = SortOptions { descending: spec.sequence_descending, nulls_first: true };
-        let field = |f: &DataField| SortField::new_with_options(column_type(&f.data_type), options);
-        let user = match spec.sequence_fields.as_slice() {
-            [] => None,
-            fields => Some(RowConverter::new(fields.iter().map(field).collect())?),
-        };
-        let (key_columns, user_columns) = (spec.key_fields.len(), spec.sequence_fields.len());
-        let positions = deletions.map(RowSelection::positions);
-        let keys = KeyEncoder::new(&spec.key_fields)?;
-        Ok(Self { file, keys, key_columns, user, user_columns, rows: 0, positions })
-    }
-
-    fn keys(&mut self, batch: RecordBatch) -> Result<KeyBatch> {
-        let short = || Error::internal("a batch of keys lacks columns");
-        let columns = batch.columns();
-        let (key, rest) = columns.split_at_checked(self.key_columns).ok_or_else(short)?;
-        let (user, system) = rest.split_at_checked(self.user_columns).ok_or_else(short)?;
-        let [sequences, kinds] = system else { return Err(short()) };
-        let sequences = sequences.as_primitive_opt::<Int64Type>().ok_or_else(short)?;
-        let kinds = kinds.as_primitive_opt::<Int8Type>().ok_or_else(short)?;
-        if sequences.null_count() + kinds.null_count() > 0 {
-            return Err(Error::corrupt("NULL in _SEQUENCE_NUMBER or _VALUE_KIND"));
-        }
-        let user: Vec<_> = user.iter().map(with_plain_floats).collect();
-        let (from, rows) = (self.rows, batch.num_rows());
-        self.rows += rows;
-        let positions = match &self.positions {
-            None => Positions::From(from),
-            Some(all) => Positions::List(all.get(from..from + rows).ok_or_else(short)?.to_vec()),
-        };
-        Ok(KeyBatch {
-            file: self.file,
-            positions,
-            keys: self.keys.encode(key)?,
-            user_sequences: self.user.as_ref().map(|rows| rows.convert_columns(&user)).transpose()?,
-            sequences: sequences.values().to_vec(),
-            kinds: kinds.values().iter().map(|kind| RowKind::from_byte(*kind)).collect::<Result<_>>()?,
-        })
-    }
+fn rows_of(file: &SplitFile) -> usize {
+    usize::try_from(file.meta.row_count).unwrap_or(0)
 }

@@ -28,8 +28,8 @@ pub enum Keep {
 
 impl Keep {
     /// The version that is kept, if it is a row of the table.
-    fn of(self, versions: &[Version]) -> Result<Option<&Version>> {
-        let add = |v: &&Version| v.kind().is_add();
+    fn of<'a, 'b>(self, versions: &'a [Version<'b>]) -> Result<Option<&'a Version<'b>>> {
+        let add = |v: &&Version<'b>| v.kind().is_add();
         match self {
             Keep::Newest { ignore_delete: true } => Ok(versions.iter().rev().find(add)),
             Keep::Newest { ignore_delete: false } => Ok(versions.last().filter(add)),
@@ -67,11 +67,15 @@ impl Sink for Survivors {
         self.rows.mark_adds(batch, rows)
     }
 
-    fn group(&mut self, versions: &[Version]) -> Result<()> {
+    fn group(&mut self, versions: &[Version<'_>]) -> Result<()> {
         match self.keep.of(versions)? {
-            Some(kept) => self.rows.mark(kept.batch.file, kept.position()..kept.position() + 1),
+            Some(kept) => self.rows.mark(kept.batch.file, kept.position()),
             None => Ok(()),
         }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.rows.heap_bytes()
     }
 }
 
@@ -85,7 +89,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::keys::KeyEncoder;
-    use super::super::tournament::{Positions, merge_keys};
+    use super::super::tournament::{Kinds, Positions, Sequences, merge_keys};
     use super::*;
     use crate::spec::data_type::{DataField, TypeKind};
     use crate::spec::row_kind::RowKind;
@@ -102,8 +106,9 @@ mod tests {
                 positions: Positions::From(at * size),
                 keys: encoder.encode(&[keys])?,
                 user_sequences: None,
-                sequences: rows.iter().map(|r| r.1).collect(),
-                kinds: rows.iter().map(|r| r.2).collect(),
+                sequences: Sequences::Each(rows.iter().map(|r| r.1).collect()),
+                kinds: Kinds::Each(rows.iter().map(|r| r.2).collect()),
+                held: None,
             })
         };
         rows.chunks(size).enumerate().map(batch).collect()
@@ -112,7 +117,7 @@ mod tests {
     fn survivors(runs: &[Vec<Row>], size: usize, keep: Keep) -> Result<Vec<Row>> {
         let streams = runs.iter().enumerate().map(|(file, rows)| stream::iter(batches(file, rows, size)).boxed());
         let mut sink = Survivors::new(keep, runs.iter().map(Vec::len));
-        futures::executor::block_on(merge_keys(streams.collect(), &mut sink))?;
+        futures::executor::block_on(merge_keys(streams.collect(), &mut sink, None))?;
         let mut rows = vec![];
         for (run, selection) in runs.iter().zip(sink.finish()) {
             let bits = selection.slice(0..run.len());

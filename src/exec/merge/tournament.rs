@@ -1,9 +1,12 @@
-//! Merges the keys of sorted runs: [`Tournament`].
+//! Merges the keys of sorted runs: [`merge_keys`].
 //!
 //! In: for each run a stream of [`KeyBatch`]es in key order. Out: every row, exactly once and in the order of its run,
 //! is told to a [`Sink`]: alone, when no other row has its key, else with all rows of its key, oldest version first.
 //! Rows of one run whose keys lie below the heads of all other runs are told as one range, so that long stretches of
 //! one run cost one comparison a row. The value columns are not looked at.
+//!
+//! Batches are merged window by window: one batch of each run, until the first of them ends. A window is merged without
+//! waiting, and by code made for the form of the keys. A key that may go on in the next batch is carried over.
 //!
 //! Java: `SortMergeReaderWithLoserTree`; the order of versions is that of `MergeSorter` and `UserDefinedSeqComparator`.
 
@@ -11,13 +14,14 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::row::Rows;
+use arrow::row::{Row, Rows};
 use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{BoxStream, Fuse};
 
 use super::keys::Keys;
 use super::loser_tree::LoserTree;
-use crate::error::Result;
+use super::memory::Held;
+use crate::error::{Error, Result};
 use crate::spec::row_kind::RowKind;
 
 /// The keys of consecutive rows of one file, and what orders versions of a key.
@@ -32,9 +36,11 @@ pub struct KeyBatch {
     /// The user's sequence columns, in a form that compares; `None` when there are none.
     pub user_sequences: Option<Rows>,
     /// `_SEQUENCE_NUMBER`
-    pub sequences: Vec<i64>,
+    pub sequences: Sequences,
     /// `_VALUE_KIND`
-    pub kinds: Vec<RowKind>,
+    pub kinds: Kinds,
+    /// The memory that it takes.
+    pub held: Option<Held>,
 }
 
 /// Physical positions of the rows of a batch.
@@ -54,37 +60,90 @@ impl Positions {
             Positions::List(list) => list.get(row).copied().unwrap_or(usize::MAX),
         }
     }
+
+    /// The positions of a range of the rows.
+    #[must_use]
+    pub fn slice(&self, rows: Range<usize>) -> Self {
+        match self {
+            Positions::From(first) => Positions::From(first + rows.start),
+            Positions::List(list) => Positions::List(list.get(rows).unwrap_or_default().to_vec()),
+        }
+    }
+}
+
+/// The sequence numbers of a batch.
+#[derive(Debug)]
+pub enum Sequences {
+    /// One for each row.
+    Each(Vec<i64>),
+    /// All rows lie on the same side of the rows of all other runs, as this number does.
+    About(i64),
+}
+
+/// The kinds of the rows of a batch.
+#[derive(Debug)]
+pub enum Kinds {
+    /// One for each row.
+    Each(Vec<RowKind>),
+    /// No row takes its key back.
+    Adds,
+}
+
+impl Kinds {
+    /// The kind of row `row`.
+    pub fn at(&self, row: usize) -> RowKind {
+        match self {
+            Kinds::Each(kinds) => kinds.get(row).copied().unwrap_or(RowKind::Insert),
+            Kinds::Adds => RowKind::Insert,
+        }
+    }
+
+    /// Whether surely no row takes its key back.
+    pub fn are_adds(&self) -> bool {
+        matches!(self, Kinds::Adds)
+    }
 }
 
 impl KeyBatch {
     /// How many rows it has.
     pub fn rows(&self) -> usize {
-        self.sequences.len()
+        self.keys.len()
+    }
+
+    /// The memory it holds, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let positions = if let Positions::List(list) = &self.positions { size_of_val(list.as_slice()) } else { 0 };
+        let sequences = if let Sequences::Each(list) = &self.sequences { size_of_val(list.as_slice()) } else { 0 };
+        let kinds = if let Kinds::Each(list) = &self.kinds { size_of_val(list.as_slice()) } else { 0 };
+        self.keys.heap_bytes() + self.user_sequences.as_ref().map_or(0, Rows::size) + positions + sequences + kinds
+    }
+
+    fn sequence(&self, row: usize) -> i64 {
+        match &self.sequences {
+            Sequences::Each(sequences) => sequences.get(row).copied().unwrap_or(i64::MAX),
+            Sequences::About(sequence) => *sequence,
+        }
     }
 }
 
 /// One row, as a version of its key.
-#[derive(Debug, Clone)]
-pub struct Version {
+#[derive(Debug, Clone, Copy)]
+pub struct Version<'a> {
     /// The batch that it is a row of.
-    pub batch: Arc<KeyBatch>,
+    pub batch: &'a Arc<KeyBatch>,
     /// The row.
     pub row: usize,
 }
 
-impl Version {
+impl Version<'_> {
     /// The kind of the row.
     pub fn kind(&self) -> RowKind {
-        self.batch.kinds.get(self.row).copied().unwrap_or(RowKind::Insert)
+        self.batch.kinds.at(self.row)
     }
 
     /// The row's physical position in its file.
     pub fn position(&self) -> usize {
         self.batch.positions.at(self.row)
-    }
-
-    fn same_key(&self, other: &Self) -> bool {
-        self.batch.keys.compare(self.row, &other.batch.keys, other.row) == Ordering::Equal
     }
 
     /// Older versions first: by the user's sequence columns, the sequence number, retracts before adds.
@@ -93,8 +152,7 @@ impl Version {
             (Some(a), Some(b)) => a.row(self.row).cmp(&b.row(other.row)),
             _ => Ordering::Equal,
         };
-        let number = |v: &Self| v.batch.sequences.get(v.row).copied();
-        user.then_with(|| number(self).cmp(&number(other)))
+        user.then_with(|| self.batch.sequence(self.row).cmp(&other.batch.sequence(other.row)))
             .then_with(|| other.kind().is_retract().cmp(&self.kind().is_retract()))
     }
 }
@@ -104,30 +162,31 @@ pub trait Sink {
     /// Rows of a batch whose keys no other rows have.
     fn single(&mut self, batch: &KeyBatch, rows: Range<usize>) -> Result<()>;
 
-    /// At least two rows of one key, oldest version first.
-    fn group(&mut self, versions: &[Version]) -> Result<()>;
+    /// At least two rows of one key, oldest version first. Those of equal age stand in the order of their runs.
+    fn group(&mut self, versions: &[Version<'_>]) -> Result<()>;
+
+    /// The memory it holds, in bytes.
+    fn heap_bytes(&self) -> usize;
 }
 
 /// A run: its batches, and where merging is in them.
 struct Cursor {
-    batches: BoxStream<'static, Result<KeyBatch>>,
+    batches: Fuse<BoxStream<'static, Result<KeyBatch>>>,
     /// `None` once the run has ended.
-    head: Option<Version>,
+    batch: Option<Arc<KeyBatch>>,
+    row: usize,
 }
 
 impl Cursor {
-    /// Goes to row `row` of the current batch, or to the first row of the next batch when there is none.
-    async fn go_to(&mut self, row: usize) -> Result<()> {
-        if let Some(head) = &mut self.head
-            && row < head.batch.rows()
-        {
-            head.row = row;
+    /// Goes on to the next batch where there is no row left in this one.
+    async fn fill(&mut self) -> Result<()> {
+        if self.batch.as_ref().is_some_and(|batch| self.row < batch.rows()) {
             return Ok(());
         }
-        self.head = None;
+        (self.batch, self.row) = (None, 0);
         while let Some(batch) = self.batches.next().await.transpose()? {
             if batch.rows() > 0 {
-                self.head = Some(Version { batch: Arc::new(batch), row: 0 });
+                self.batch = Some(Arc::new(batch));
                 break;
             }
         }
@@ -135,68 +194,232 @@ impl Cursor {
     }
 }
 
-/// Whether the head of run `a` comes before that of run `b`; runs that have ended come last.
-fn less(cursors: &[Cursor], a: usize, b: usize) -> bool {
-    let head = |run: usize| cursors.get(run).and_then(|c| c.head.as_ref());
-    match (head(a), head(b)) {
-        (Some(x), Some(y)) => x.batch.keys.compare(x.row, &y.batch.keys, y.row).then(a.cmp(&b)) == Ordering::Less,
-        (Some(_), None) => true,
-        (None, Some(_)) => false,
-        (None, None) => a < b,
-    }
-}
+/// A version that outlives its window.
+type Carried = (Arc<KeyBatch>, usize);
 
-/// Merges the keys of runs, and tells `sink` of every row.
-pub async fn merge_keys<S: Sink>(runs: Vec<BoxStream<'static, Result<KeyBatch>>>, sink: &mut S) -> Result<()> {
-    let mut cursors: Vec<_> = runs.into_iter().map(|batches| Cursor { batches, head: None }).collect();
-    for cursor in &mut cursors {
-        cursor.go_to(0).await?;
-    }
-    let mut tree = LoserTree::new(cursors.len(), |a, b| less(&cursors, a, b));
-    let mut group: Vec<Version> = vec![];
+/// Merges the keys of runs, and tells `sink` of every row; `held` knows what the sink takes.
+pub async fn merge_keys<S: Sink>(
+    runs: Vec<BoxStream<'static, Result<KeyBatch>>>,
+    sink: &mut S,
+    held: Option<&Held>,
+) -> Result<()> {
+    let mut cursors: Vec<_> =
+        runs.into_iter().map(|batches| Cursor { batches: batches.fuse(), batch: None, row: 0 }).collect();
+    let mut carried: Vec<Carried> = vec![];
     loop {
-        let winner = tree.winner();
-        let runner_up = tree.runner_up(|a, b| less(&cursors, a, b));
-        let runner_up = runner_up.and_then(|run| cursors.get(run)).and_then(|c| c.head.clone());
-        let Some(cursor) = cursors.get_mut(winner) else { return Ok(()) };
-        let Some(head) = cursor.head.clone() else { return Ok(()) };
-        let end = stretch(&head, runner_up.as_ref());
-        if end > head.row {
-            sink.single(&head.batch, head.row..end)?;
-            cursor.go_to(end).await?;
-            tree.replay(|a, b| less(&cursors, a, b));
-            continue;
+        for cursor in &mut cursors {
+            cursor.fill().await?;
         }
-        group.clear();
-        while let Some(cursor) = cursors.get_mut(tree.winner()) {
-            let Some(version) = cursor.head.clone().filter(|v| v.same_key(&head)) else { break };
-            let next = version.row + 1;
-            group.push(version);
-            cursor.go_to(next).await?;
-            tree.replay(|a, b| less(&cursors, a, b));
-        }
-        match group.as_slice() {
-            [alone] => sink.single(&alone.batch, alone.row..alone.row + 1)?,
-            _ => {
-                group.sort_by(Version::compare_age);
-                sink.group(&group)?;
-            }
-        }
-    }
-}
-
-/// Where the rows end, from the head on, that surely have keys of their own: strictly ascending, and below the head of
-/// every other run. The last row of a batch is never among them: the next batch of its run may begin with its key.
-fn stretch(head: &Version, other: Option<&Version>) -> usize {
-    let batch = &head.batch;
-    let (mut row, last) = (head.row, batch.rows().saturating_sub(1));
-    while row < last {
-        let below = other.is_none_or(|o| batch.keys.compare(row, &o.batch.keys, o.row) == Ordering::Less);
-        let alone = batch.keys.compare(row, &batch.keys, row + 1) == Ordering::Less;
-        if !(below && alone) {
+        if !merge_window(&mut cursors, &mut carried, sink)? {
             break;
         }
-        row += 1;
+        held.map_or(Ok(()), |held| held.resize(sink.heap_bytes()))?;
     }
-    row
+    let mut last: Vec<_> = carried.iter().map(|(batch, row)| Version { batch, row: *row }).collect();
+    tell(&mut last, sink)
+}
+
+/// Merges until a batch ends; false where all runs have ended.
+fn merge_window<S: Sink>(cursors: &mut [Cursor], carried: &mut Vec<Carried>, sink: &mut S) -> Result<bool> {
+    let Some(batch) = cursors.iter().find_map(|cursor| cursor.batch.as_ref()) else { return Ok(false) };
+    let (rows, rest) = match &batch.keys {
+        Keys::Small(_) => Window::<&[u64]>::new(cursors, carried)?.merge(sink)?,
+        Keys::Fixed(_) => Window::<&[u128]>::new(cursors, carried)?.merge(sink)?,
+        Keys::Rows(_) => Window::<&Rows>::new(cursors, carried)?.merge(sink)?,
+    };
+    *carried = rest;
+    cursors.iter_mut().zip(rows).for_each(|(cursor, row)| cursor.row = row);
+    Ok(true)
+}
+
+/// Tells of the rows of one key.
+fn tell<S: Sink>(versions: &mut [Version<'_>], sink: &mut S) -> Result<()> {
+    match versions {
+        [] => Ok(()),
+        [alone] => sink.single(alone.batch, alone.row..alone.row + 1),
+        _ => {
+            versions.sort_by(Version::compare_age);
+            sink.group(versions)
+        }
+    }
+}
+
+/// Keys of one form.
+trait KeyColumn<'a>: Copy {
+    type Key: Ord + Copy;
+
+    /// The keys, if they have this form.
+    fn of(keys: &'a Keys) -> Option<Self>;
+
+    /// The key of a row; `None` behind the last one.
+    fn at(self, row: usize) -> Option<Self::Key>;
+
+    /// Where the rows end, from `row` on, whose keys are strictly ascending and less than `limit`. The last row is never
+    /// among them: the next batch may begin with its key.
+    fn ascent(self, row: usize, limit: Option<Self::Key>) -> usize;
+}
+
+impl<'a, K: Ord + Copy> KeyColumn<'a> for &'a [K]
+where
+    Self: OfKeys<'a>,
+{
+    type Key = K;
+
+    fn of(keys: &'a Keys) -> Option<Self> {
+        Self::of_keys(keys)
+    }
+
+    fn at(self, row: usize) -> Option<K> {
+        self.get(row).copied()
+    }
+
+    fn ascent(self, row: usize, limit: Option<K>) -> usize {
+        let keys = self.get(row..).unwrap_or_default();
+        let pairs = keys.iter().zip(keys.iter().skip(1));
+        row + match limit {
+            Some(limit) => pairs.take_while(|(key, next)| *key < *next && **key < limit).count(),
+            None => pairs.take_while(|(key, next)| *key < *next).count(),
+        }
+    }
+}
+
+/// Finds the integers of keys.
+trait OfKeys<'a>: Sized {
+    fn of_keys(keys: &'a Keys) -> Option<Self>;
+}
+
+impl<'a> OfKeys<'a> for &'a [u64] {
+    fn of_keys(keys: &'a Keys) -> Option<Self> {
+        if let Keys::Small(keys) = keys { Some(keys) } else { None }
+    }
+}
+
+impl<'a> OfKeys<'a> for &'a [u128] {
+    fn of_keys(keys: &'a Keys) -> Option<Self> {
+        if let Keys::Fixed(keys) = keys { Some(keys) } else { None }
+    }
+}
+
+impl<'a> KeyColumn<'a> for &'a Rows {
+    type Key = Row<'a>;
+
+    fn of(keys: &'a Keys) -> Option<Self> {
+        if let Keys::Rows(rows) = keys { Some(rows) } else { None }
+    }
+
+    fn at(self, row: usize) -> Option<Row<'a>> {
+        (row < self.num_rows()).then(|| self.row(row))
+    }
+
+    fn ascent(self, row: usize, limit: Option<Row<'a>>) -> usize {
+        let last = self.num_rows().saturating_sub(1);
+        let ascends = |row: &usize| {
+            let key = self.row(*row);
+            limit.is_none_or(|limit| key < limit) && key < self.row(*row + 1)
+        };
+        row + (row..last).take_while(ascends).count()
+    }
+}
+
+/// One batch of each run.
+struct Window<'a, C: KeyColumn<'a>> {
+    runs: Vec<WindowRun<'a, C>>,
+    /// The key of each run's next row; `None` where the run has ended.
+    heads: Vec<Option<C::Key>>,
+    /// The rows heard so far of the least key.
+    group: Vec<Version<'a>>,
+    group_key: Option<C::Key>,
+}
+
+/// A run in a window.
+struct WindowRun<'a, C> {
+    /// `None` where the run has ended.
+    batch: Option<(&'a Arc<KeyBatch>, C)>,
+    row: usize,
+}
+
+/// Whether run `a` comes before run `b`; those that have ended come last.
+fn less<K: Ord>(heads: &[Option<K>], a: usize, b: usize) -> bool {
+    match (heads.get(a), heads.get(b)) {
+        (Some(Some(x)), Some(Some(y))) => x.cmp(y).then(a.cmp(&b)) == Ordering::Less,
+        (Some(Some(_)), _) => true,
+        (_, Some(Some(_))) => false,
+        _ => a < b,
+    }
+}
+
+impl<'a, C: KeyColumn<'a>> Window<'a, C> {
+    fn new(cursors: &'a [Cursor], carried: &'a [Carried]) -> Result<Self> {
+        let other = || Error::internal("keys of two forms in one section");
+        let column = |batch: &'a Arc<KeyBatch>| C::of(&batch.keys).ok_or_else(other);
+        let run = |cursor: &'a Cursor| {
+            let batch = cursor.batch.as_ref().map(|batch| Ok::<_, Error>((batch, column(batch)?))).transpose()?;
+            Ok(WindowRun { batch, row: cursor.row })
+        };
+        let runs = cursors.iter().map(run).collect::<Result<Vec<_>>>()?;
+        let heads = runs.iter().map(|run| run.batch.and_then(|(_, keys)| keys.at(run.row))).collect();
+        let group: Vec<_> = carried.iter().map(|(batch, row)| Version { batch, row: *row }).collect();
+        let first = group.first().map(|version| Ok::<_, Error>(column(version.batch)?.at(version.row)));
+        Ok(Self { runs, heads, group, group_key: first.transpose()?.flatten() })
+    }
+
+    /// Merges until a batch ends. Returns where each run is, and the rows of a key that may go on.
+    fn merge<S: Sink>(mut self, sink: &mut S) -> Result<(Vec<usize>, Vec<Carried>)> {
+        let mut tree = LoserTree::new(self.heads.len(), |a, b| less(&self.heads, a, b));
+        let mut last = None;
+        loop {
+            let run = tree.winner();
+            let Some(head) = self.heads.get(run).copied().flatten() else { break };
+            if self.group_key.is_some_and(|key| key != head) {
+                tell(&mut self.group, sink)?;
+                self.group.clear();
+                self.group_key = None;
+            }
+            // A run that comes twice in a row may well come more often.
+            let stretches = self.group_key.is_none() && last == Some(run);
+            last = Some(run);
+            let goes_on = match stretches {
+                true => self.stretch(&tree, run, sink)?,
+                false => self.step(run, head),
+            };
+            if !goes_on {
+                break;
+            }
+            tree.replay(|a, b| less(&self.heads, a, b));
+        }
+        let carried = self.group.iter().map(|version| (Arc::clone(version.batch), version.row)).collect();
+        Ok((self.runs.into_iter().map(|run| run.row).collect(), carried))
+    }
+
+    /// Takes the head of a run into the group; false at the end of its batch.
+    fn step(&mut self, run: usize, head: C::Key) -> bool {
+        let Some(WindowRun { batch: Some((batch, _)), row }) = self.runs.get(run) else { return false };
+        self.group.push(Version { batch, row: *row });
+        self.group_key = Some(head);
+        self.go_to(run, row + 1)
+    }
+
+    /// Tells of the rows of a run that come before all other runs; false at the end of its batch.
+    fn stretch<S: Sink>(&mut self, tree: &LoserTree, run: usize, sink: &mut S) -> Result<bool> {
+        let Some(WindowRun { batch: Some((batch, keys)), row }) = self.runs.get(run) else { return Ok(false) };
+        let runner_up = tree.runner_up(|a, b| less(&self.heads, a, b));
+        let limit = runner_up.and_then(|other| self.heads.get(other).copied().flatten());
+        let end = keys.ascent(*row, limit);
+        if end == *row {
+            let head = keys.at(*row);
+            return Ok(head.is_some_and(|head| self.step(run, head)));
+        }
+        sink.single(batch, *row..end)?;
+        Ok(self.go_to(run, end))
+    }
+
+    fn go_to(&mut self, run: usize, row: usize) -> bool {
+        let Some(of_run) = self.runs.get_mut(run) else { return false };
+        of_run.row = row;
+        let head = of_run.batch.and_then(|(_, keys)| keys.at(row));
+        if let Some(slot) = self.heads.get_mut(run) {
+            *slot = head;
+        }
+        head.is_some()
+    }
 }

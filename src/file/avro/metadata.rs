@@ -12,10 +12,15 @@ use super::cursor::Cursor;
 use super::decode::BatchDecoder;
 use super::natural::natural_schema;
 use crate::error::{Error, Result};
-use crate::file::container::{BATCH_ROWS, Projection};
+use crate::file::container::Projection;
 
-/// Reads a whole file.
-pub(crate) fn read(bytes: &Bytes, projection: &Projection) -> Result<Vec<RecordBatch>> {
+/// Gives the records of a file to `visit`, in batches of at most so many rows.
+pub(crate) fn visit(
+    bytes: &Bytes,
+    projection: &Projection,
+    batch_rows: usize,
+    visit: &mut dyn FnMut(RecordBatch) -> Result<()>,
+) -> Result<()> {
     let header = Header::parse(bytes)?.ok_or_else(|| Error::corrupt("the Avro header is not whole"))?;
     if header.schema.is_empty() {
         return Err(Error::corrupt("expected Avro records with fields"));
@@ -23,23 +28,22 @@ pub(crate) fn read(bytes: &Bytes, projection: &Projection) -> Result<Vec<RecordB
     let mut decoder = BatchDecoder::new(&header.schema, natural_schema(&header.schema, projection)?)?;
     let mut decompressor = Decompressor::new(header.codec);
     let mut rest = bytes.slice(header.end..);
-    let mut batches = vec![];
     while !rest.is_empty() {
         let (mut rows, data) = next_block(&mut rest, &header)?;
         let plain = decompressor.decompress(data)?;
         let mut cursor = Cursor::new(&plain);
         while rows > 0 {
-            rows -= decoder.decode(&mut cursor, rows, BATCH_ROWS)?;
-            if decoder.is_full(BATCH_ROWS) {
-                batches.push(decoder.finish()?);
+            rows -= decoder.decode(&mut cursor, rows, batch_rows)?;
+            if decoder.is_full(batch_rows) {
+                visit(decoder.finish()?)?;
             }
         }
         check_end(rows, plain.get(plain.len() - cursor.remaining()..).unwrap_or_default())?;
     }
     if decoder.rows() > 0 {
-        batches.push(decoder.finish()?);
+        visit(decoder.finish()?)?;
     }
-    Ok(batches)
+    Ok(())
 }
 
 /// Splits the next block off: its number of rows and its data.

@@ -22,6 +22,8 @@ pub(super) mod metadata;
 mod nested;
 mod projection;
 mod protobuf;
+mod prune;
+mod statistics;
 mod stripe;
 mod tail;
 #[cfg(test)]
@@ -136,6 +138,7 @@ impl Scan {
     async fn new(request: ReadRequest) -> Result<Self> {
         let (tail, source) = read_tail(&request.file).await?;
         let waiting = wanted_stripes(&tail.stripes, &request);
+        let waiting = prune::narrow(&tail, &source, waiting, &request.narrowing).await;
         let mut scan = Self::of(tail, source, waiting, &request.fields, request.batch_size)?;
         scan.selection = request.selection;
         scan.legacy_ltz = request.orc_legacy_ltz;

@@ -255,7 +255,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn tail() -> Tail {
-        Tail { compression: Compression::new(0, 0).unwrap(), types: vec![], stripes: vec![] }
+        Tail { compression: Compression::new(0, 0).unwrap(), types: vec![], stripes: vec![], metadata: 0..0 }
     }
 
     #[test]

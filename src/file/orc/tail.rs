@@ -7,7 +7,7 @@
 //! file = "ORC" stripe* metadata footer postscript length-of-postscript(1)
 //! ```
 //! Footer and metadata may be compressed, the postscript never is; all are Protocol Buffers messages. The metadata
-//! (statistics of stripes) is not read.
+//! (statistics of stripes) is read where a predicate may pass over some.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ pub(super) struct Tail {
     /// The types in the order of their numbers; the first one is the root, a struct.
     pub(super) types: Vec<OrcType>,
     pub(super) stripes: Vec<StripeInformation>,
+    /// Where the metadata are: statistics of stripes.
+    pub(super) metadata: Range<u64>,
 }
 
 /// The kind of a type, by its number in the format.
@@ -256,7 +258,8 @@ impl Tail {
         }
         check_types(&types)?;
         check_stripes(&stripes, rows, postscript.stripes_end)?;
-        Ok(Self { compression: postscript.compression, types, stripes })
+        let metadata = postscript.stripes_end..postscript.footer_range.start;
+        Ok(Self { compression: postscript.compression, types, stripes, metadata })
     }
 }
 

@@ -19,6 +19,7 @@ mod late;
 mod page_index;
 mod pieces;
 mod prune;
+mod sample;
 mod schema;
 mod statistics;
 mod stream;
@@ -39,6 +40,7 @@ use self::stream::RowGroups;
 use super::{BatchStream, ReadRequest};
 use crate::error::Result;
 use crate::spec::data_type::DataField;
+pub use sample::{candidates, samples};
 
 /// Opens a Parquet file: reads its footer, and gives the stream of its batches.
 pub async fn open(request: ReadRequest) -> Result<BatchStream> {

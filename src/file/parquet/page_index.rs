@@ -135,7 +135,7 @@ fn bits(rows: &[usize], kept: &[bool]) -> BooleanBuffer {
 }
 
 /// How many rows each page of a column has, where the column index speaks of just these pages.
-fn page_rows(footer: &Footer, group: &Group, leaf: usize) -> Option<Vec<usize>> {
+pub(super) fn page_rows(footer: &Footer, group: &Group, leaf: usize) -> Option<Vec<usize>> {
     let column_index = footer.metadata.column_index()?.get(group.position)?.get(leaf)?;
     let pages = match column_index {
         ColumnIndexMetaData::NONE => return None,

@@ -2,7 +2,7 @@
 //!
 //! In: the predicate of a scan and the schema of the branch that is planned. Out, one after another: which manifests are
 //! read, by bounds of their partitions and buckets; which of their entries are decoded, by partition and bucket
-//! ([`EntrySelection`]); which live files are kept, by statistics ([`files`]). ADD and DELETE entries are selected alike,
+//! ([`select`]); which live files are kept, by statistics ([`files`]). ADD and DELETE entries are selected alike,
 //! by what both have, so that a DELETE always meets its ADD; statistics are asked of live files only.
 //!
 //! Partition columns are decided for each distinct partition once: what the predicate says there of the other columns is
@@ -32,7 +32,7 @@ use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::simple_stats::ColumnStats;
 use crate::spec::table_schema::TableSchema;
 
-pub use selection::{EntrySelection, SeenEntries};
+pub use selection::{Selected, SelectedBucket, select};
 
 /// Of more schemas than this it is not looked up how they deal rows to buckets, only to skip a manifest.
 const MAX_SCHEMAS: i64 = 16;
@@ -48,6 +48,8 @@ pub struct Pruning {
     only_bucket: Option<i32>,
     /// Whether buckets are told before entries are decoded.
     early_buckets: bool,
+    /// Whether file indexes are asked.
+    file_index: bool,
     schema_id: i64,
     /// Whether files of a schema lie in the buckets that this one says.
     bucketed_alike: Mutex<HashMap<i64, bool>>,
@@ -86,15 +88,14 @@ impl Pruning {
     /// What `predicate`, in columns of `schema`, leaves out of a branch.
     pub fn new(predicate: &Predicate, schema: &TableSchema, options: &TableOptions) -> Self {
         let partition_fields = schema.partition_fields();
-        let fixed_buckets = options.bucket > 0 || options.bucket == POSTPONE_BUCKET;
-        let function = bucket_function(options.bucket_function_type);
         Self {
             predicate: predicate.clone(),
             partition_types: partition_fields.iter().map(|f| f.data_type.clone()).collect(),
             partition_fields,
-            bucket_key: BucketKey::new(schema, function).filter(|_| fixed_buckets && !predicate.is_always()),
+            bucket_key: bucket_key(schema, options).filter(|_| !predicate.is_always()),
             only_bucket: options.scan_bucket,
             early_buckets: true,
+            file_index: options.file_index_read_enabled,
             schema_id: schema.id,
             bucketed_alike: Mutex::default(),
             partitions: Mutex::default(),
@@ -126,10 +127,14 @@ impl Pruning {
     }
 
     /// The manifests that must be read.
-    pub async fn manifests(&self, manager: &SnapshotManager, all: Vec<ManifestFileMeta>) -> Vec<ManifestFileMeta> {
+    pub async fn manifests<'m>(
+        &self,
+        manager: &SnapshotManager,
+        all: &'m [ManifestFileMeta],
+    ) -> Vec<&'m ManifestFileMeta> {
         let seen = all.len();
         let of_partitions = self.predicate.on_columns(&|c| self.partition_at(c.id).is_some());
-        let mut kept = all;
+        let mut kept: Vec<_> = all.iter().collect();
         if !self.is_idle() {
             kept.retain(|m| self.may_hold_partition(m, &of_partitions));
         }
@@ -238,10 +243,19 @@ impl Pruning {
     }
 
     fn deals_alike(&self, schema: &TableSchema) -> bool {
-        let function = schema.options.get("bucket-function.type").map(String::as_str).unwrap_or("default");
-        let theirs = BucketFunction::parse(function).ok().and_then(|function| BucketKey::new(schema, function));
-        matches!((&self.bucket_key, theirs), (Some(ours), Some(theirs)) if ours.agrees_with(&theirs))
+        self.bucket_key.as_ref().is_some_and(|ours| ours.is_of(schema))
     }
+}
+
+/// How a table with a fixed number of buckets deals rows to them.
+pub fn bucket_key(schema: &TableSchema, options: &TableOptions) -> Option<BucketKey> {
+    let function = match options.bucket_function_type {
+        BucketFunctionType::Default => BucketFunction::Default,
+        BucketFunctionType::Mod => BucketFunction::Mod,
+        BucketFunctionType::Hive => BucketFunction::Hive,
+    };
+    let fixed = options.bucket > 0 || options.bucket == POSTPONE_BUCKET;
+    BucketKey::new(schema, function).filter(|_| fixed)
 }
 
 /// The ids of all schemas that the entries of a manifest may have; `None` where these are many. A manifest has the
@@ -251,17 +265,9 @@ fn schema_ids(manifest: &ManifestFileMeta) -> Option<std::ops::RangeInclusive<i6
 }
 
 /// The ids of all schemas of the manifests of which the number of buckets is known.
-fn schemas_of(manifests: &[ManifestFileMeta]) -> Option<std::ops::RangeInclusive<i64>> {
+fn schemas_of(manifests: &[&ManifestFileMeta]) -> Option<std::ops::RangeInclusive<i64>> {
     let told = manifests.iter().filter(|m| m.total_buckets.is_some());
-    told.filter_map(schema_ids).max_by_key(|ids| *ids.end())
-}
-
-fn bucket_function(of: BucketFunctionType) -> BucketFunction {
-    match of {
-        BucketFunctionType::Default => BucketFunction::Default,
-        BucketFunctionType::Mod => BucketFunction::Mod,
-        BucketFunctionType::Hive => BucketFunction::Hive,
-    }
+    told.filter_map(|m| schema_ids(m)).max_by_key(|ids| *ids.end())
 }
 
 #[cfg(test)]

@@ -1,132 +1,109 @@
-//! Which entries of a manifest are decoded: [`EntrySelection`].
+//! Which live entries a scan reads, by partition and bucket: [`select`].
 //!
-//! In: partition, bucket and schema id of one entry after another. Out: whether it is wanted, and its partition as shared
-//! bytes. Neighbours of one partition are decided together.
+//! In: the live entries of a snapshot. Out: those of the partitions and buckets that are wanted, bucket by bucket. Each
+//! partition is decided once; nothing but kind, bucket, number of buckets and schema id is looked at of an entry.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{PartitionVerdict, Pruning};
 use crate::error::Result;
+use crate::plan::live_entries::{EntryRef, LiveBucket, LiveEntries};
 use crate::plan::report::Kept;
-use crate::spec::manifest_entry::{ManifestEntries, ManifestEntry};
+use crate::spec::packed_entries::PackedEntries;
 
-/// The selection of the entries of one manifest.
-#[derive(Debug)]
-pub struct EntrySelection<'p> {
-    pruning: &'p Pruning,
-    last: Option<Arc<PartitionVerdict>>,
-    /// The partitions that were seen, by their bytes, with the decisions about their buckets.
-    seen: HashMap<Arc<[u8]>, SeenPartition>,
-    entries: Kept,
+/// Live entries of a bucket that are wanted.
+#[derive(Debug, Clone)]
+pub struct SelectedBucket {
+    /// The partition's values, as a serialized `BinaryRow`.
+    pub partition: Arc<[u8]>,
+    /// The bucket's number.
+    pub bucket: i32,
+    /// The entries; at least one.
+    pub rows: Vec<EntryRef>,
 }
 
-#[derive(Debug)]
-struct SeenPartition {
-    verdict: Arc<PartitionVerdict>,
-    /// By bucket, number of buckets and schema id.
-    buckets: HashMap<(i32, i32, i64), bool>,
-}
-
-impl<'p> EntrySelection<'p> {
-    /// A selection that has seen nothing yet.
-    pub fn new(pruning: &'p Pruning) -> Self {
-        Self { pruning, last: None, seen: HashMap::new(), entries: Kept::default() }
-    }
-
-    /// The wanted ones of some entries.
-    pub fn select(&mut self, entries: &ManifestEntries<'_>) -> Result<Vec<ManifestEntry>> {
-        let mut wanted = vec![];
-        for row in 0..entries.len() {
-            let partition = entries.partition(row)?;
-            let key = (entries.bucket(row)?, entries.total_buckets(row)?, entries.schema_id(row)?);
-            let kept = self.keeps(partition, key)?;
-            self.entries.count(kept.is_some());
-            if let Some(partition) = kept {
-                wanted.push(entries.entry_in(row, partition)?);
-            }
-        }
-        Ok(wanted)
-    }
-
-    /// The partition of an entry that is wanted.
-    pub(super) fn keeps(&mut self, partition: &[u8], key: (i32, i32, i64)) -> Result<Option<Arc<[u8]>>> {
-        let verdict = match self.last.take().filter(|last| last.partition.as_ref() == partition) {
-            Some(last) => last,
-            None => self.verdict(partition)?,
-        };
-        self.last = Some(Arc::clone(&verdict));
-        if !verdict.is_kept() {
-            return Ok(None);
-        }
-        let pruning = self.pruning;
-        if !pruning.early_buckets {
-            return Ok(Some(Arc::clone(&verdict.partition)));
-        }
-        let Some(seen) = self.seen.get_mut(partition) else { return Ok(None) };
-        let (bucket, total, schema) = key;
-        let kept = *seen.buckets.entry(key).or_insert_with(|| pruning.keeps_bucket(&verdict, bucket, total, schema));
-        Ok(kept.then(|| Arc::clone(&verdict.partition)))
-    }
-
-    fn verdict(&mut self, partition: &[u8]) -> Result<Arc<PartitionVerdict>> {
-        if let Some(seen) = self.seen.get(partition) {
-            return Ok(Arc::clone(&seen.verdict));
-        }
-        let verdict = self.pruning.partition(partition)?;
-        let seen = SeenPartition { verdict: Arc::clone(&verdict), buckets: HashMap::new() };
-        self.seen.insert(Arc::clone(&verdict.partition), seen);
-        Ok(verdict)
-    }
-
-    /// Adds what was seen to the counters of the scan. Partitions and buckets count once in all manifests.
-    pub fn finish(self) -> SeenEntries {
-        let partitions = self.seen.into_values().map(|seen| {
-            let mut buckets = SeenBuckets::new();
-            for ((bucket, ..), kept) in seen.buckets {
-                *buckets.entry(bucket).or_default() |= kept;
-            }
-            (seen.verdict, buckets)
-        });
-        SeenEntries { partitions: partitions.collect(), entries: self.entries }
-    }
-}
-
-/// Whether something of a bucket was kept.
-type SeenBuckets = HashMap<i32, bool>;
-
-/// What a selection saw of one manifest, or of several.
+/// What is wanted of a snapshot.
 #[derive(Debug, Default)]
-pub struct SeenEntries {
-    partitions: Vec<(Arc<PartitionVerdict>, SeenBuckets)>,
-    entries: Kept,
+pub struct Selected {
+    /// The wanted entries.
+    pub buckets: Vec<SelectedBucket>,
+    /// The partitions that have entries to be shown, whatever their bucket.
+    pub partitions: HashSet<Arc<[u8]>>,
 }
 
-impl SeenEntries {
-    /// Counts what was seen in all manifests.
-    pub fn count(all: impl IntoIterator<Item = Self>, pruning: &Pruning) {
-        let mut partitions: HashMap<Arc<[u8]>, (bool, SeenBuckets)> = HashMap::new();
-        let mut entries = Kept::default();
-        for seen in all {
-            entries.seen += seen.entries.seen;
-            entries.kept += seen.entries.kept;
-            for (verdict, buckets) in seen.partitions {
-                let known = partitions.entry(Arc::clone(&verdict.partition));
-                let (_, known) = known.or_insert_with(|| (verdict.is_kept(), SeenBuckets::new()));
-                for (bucket, kept) in buckets {
-                    *known.entry(bucket).or_default() |= kept;
-                }
+/// Selects live entries. `shows` tells which entries a read sees at all, `None` where it sees all.
+pub fn select(
+    live: &LiveEntries,
+    pruning: &Pruning,
+    shows: &dyn Fn(&PackedEntries, usize) -> bool,
+) -> Result<Selected> {
+    let mut selected = Selected::default();
+    let (mut partitions, mut buckets) = (Kept::default(), Kept::default());
+    let mut entries = Kept { seen: live.len(), kept: 0 };
+    for partition in live.partitions() {
+        let verdict = if pruning.is_idle() { None } else { Some(pruning.partition(&partition.partition)?) };
+        let wanted = verdict.as_ref().is_none_or(|verdict| verdict.is_kept());
+        partitions.count(wanted);
+        if !wanted {
+            continue;
+        }
+        for bucket in live.buckets_of(partition) {
+            let keeps = KeepsBucket { pruning, verdict: verdict.as_deref(), bucket };
+            let (rows, any_shown) = keeps.rows(live, shows);
+            if any_shown && !selected.partitions.contains(&partition.partition) {
+                selected.partitions.insert(Arc::clone(&partition.partition));
+            }
+            buckets.count(!rows.is_empty());
+            entries.kept += rows.len();
+            if !rows.is_empty() {
+                let partition = Arc::clone(&partition.partition);
+                selected.buckets.push(SelectedBucket { partition, bucket: bucket.bucket, rows });
             }
         }
-        let (mut of_partitions, mut of_buckets) = (Kept::default(), Kept::default());
-        for (kept, buckets) in partitions.values() {
-            of_partitions.count(*kept);
-            buckets.values().for_each(|kept| of_buckets.count(*kept));
+    }
+    pruning.count(|report| {
+        report.entries = entries;
+        (report.partitions, report.buckets) = (partitions, buckets);
+    });
+    Ok(selected)
+}
+
+/// Decides about the entries of a bucket.
+struct KeepsBucket<'a> {
+    pruning: &'a Pruning,
+    verdict: Option<&'a PartitionVerdict>,
+    bucket: &'a LiveBucket,
+}
+
+impl KeepsBucket<'_> {
+    /// The wanted entries, and whether any are shown.
+    fn rows(&self, live: &LiveEntries, shows: &dyn Fn(&PackedEntries, usize) -> bool) -> (Vec<EntryRef>, bool) {
+        let (mut any_shown, mut last) = (false, None);
+        let mut keep = |entry: &&EntryRef| {
+            let Some((chunk, row)) = live.get(**entry) else { return false };
+            let shown = shows(chunk, row);
+            any_shown |= shown;
+            shown && self.verdict.is_none_or(|verdict| self.keeps(verdict, chunk, row, &mut last))
+        };
+        let rows = live.rows_of(self.bucket).iter().filter(|entry| keep(entry)).copied().collect();
+        (rows, any_shown)
+    }
+
+    /// Neighbours are mostly decided alike.
+    fn keeps(
+        &self,
+        verdict: &PartitionVerdict,
+        chunk: &PackedEntries,
+        row: usize,
+        last: &mut Option<((i32, i64), bool)>,
+    ) -> bool {
+        let of = (chunk.total_buckets(row), chunk.schema_id(row));
+        if let Some((_, kept)) = last.filter(|(before, _)| *before == of) {
+            return kept;
         }
-        pruning.count(|report| {
-            report.entries = entries;
-            report.partitions = of_partitions;
-            report.buckets = of_buckets;
-        });
+        let kept = self.pruning.keeps_bucket(verdict, self.bucket.bucket, of.0, of.1);
+        *last = Some((of, kept));
+        kept
     }
 }

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use super::files::FilePruning;
 use super::*;
+use crate::plan::live_entries::LiveEntries;
+use crate::plan::live_entries::tests::manifest as manifest_of;
 use crate::predicate::testing::{column, int, text};
 use crate::predicate::{ColumnRef, Test};
 use crate::spec::binary_row::serialize_row;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::datum::Datum;
+use crate::spec::manifest_entry::{FileKind, ManifestEntry};
 use crate::spec::simple_stats::SimpleStats;
 use crate::storage::{Location, Storage};
 
@@ -90,9 +93,10 @@ fn manager() -> SnapshotManager {
 
 async fn kept_manifests(predicate: &Predicate, all: Vec<ManifestFileMeta>) -> Vec<String> {
     let pruning = pruning(predicate, &own_schema());
-    let kept = pruning.manifests(&manager(), all).await;
-    assert_eq!(pruning.report().last_scanned_manifests(), kept.len());
-    kept.into_iter().map(|m| m.file_name).collect()
+    let manager = manager();
+    let kept = pruning.manifests(&manager, &all).await;
+    assert_eq!(pruning.report().manifests, Kept { seen: all.len(), kept: kept.len() });
+    kept.into_iter().map(|m| m.file_name.clone()).collect()
 }
 
 #[tokio::test]
@@ -118,7 +122,7 @@ async fn manifests_are_left_out_by_their_buckets_where_all_entries_agree() {
         ..manifest("a", "c", 0)
     };
     let own = TableSchema { id: 0, ..own_schema() };
-    let kept = async |m: ManifestFileMeta| !pruning(&id(42), &own).manifests(&manager(), vec![m]).await.is_empty();
+    let kept = async |m: ManifestFileMeta| !pruning(&id(42), &own).manifests(&manager(), &[m]).await.is_empty();
     assert!(kept(within(0, 1, Some(4))).await);
     assert!(!kept(within(2, 3, Some(4))).await);
     assert!(kept(within(2, 3, None)).await);
@@ -187,26 +191,32 @@ fn tables_without_fixed_buckets_are_not_asked() {
 }
 
 #[test]
-fn entries_are_selected_and_counted_over_all_manifests() {
+fn live_entries_are_selected_by_partition_and_bucket() {
     let schema = own_schema();
     let pruning = pruning(&Predicate::all_of([dt("a"), id(42)]), &schema);
-    let (a, b) = (partition(Some("a")), partition(Some("b")));
-    let selection = || {
-        let mut selection = EntrySelection::new(&pruning);
-        let mut kept = |partition: &[u8], bucket| selection.keeps(partition, (bucket, 4, 1)).unwrap().is_some();
-        assert_eq!(
-            [kept(&a, 0), kept(&a, 1), kept(&b, 1), kept(&a, 1), kept(&a, 2)],
-            [false, true, false, true, false]
-        );
-        selection.finish()
+    let entry = |value: &str, bucket, name: &str| ManifestEntry {
+        kind: FileKind::Add,
+        partition: partition(Some(value)).into(),
+        bucket,
+        total_buckets: 4,
+        file: DataFileMeta { schema_id: 1, ..DataFileMeta::for_tests(name) },
     };
-    SeenEntries::count([selection(), selection()], &pruning);
+    let entries = [entry("a", 0, "x"), entry("a", 1, "y"), entry("b", 1, "z"), entry("a", 1, "w"), entry("a", 2, "v")];
+    let live = LiveEntries::of(vec![manifest_of("m", &entries)]);
+    let names = |selected: &Selected| -> Vec<String> {
+        let rows = selected.buckets.iter().flat_map(|b| &b.rows);
+        rows.map(|row| live.entry(*row).unwrap().file.file_name).collect()
+    };
+    let selected = select(&live, &pruning, &|_, _| true).unwrap();
+    assert_eq!(names(&selected), ["y", "w"]);
+    assert_eq!(selected.partitions, HashSet::from([partition(Some("a")).into()]));
     let report = pruning.report();
     assert_eq!((report.partitions.seen, report.partitions.kept), (2, 1));
     assert_eq!((report.buckets.seen, report.buckets.kept), (3, 1));
-    let late = Pruning::new(&id(42), &schema, &TableOptions::effective(&schema.options, &BTreeMap::new()).unwrap());
-    let late = late.with_late_buckets();
-    assert!(EntrySelection::new(&late).keeps(&a, (0, 4, 1)).unwrap().is_some());
+    assert_eq!((report.entries.seen, report.entries.kept), (5, 2));
+    let hidden = select(&live, &pruning, &|entries, row| entries.bucket(row) != 1).unwrap();
+    assert!(hidden.buckets.is_empty() && hidden.partitions.len() == 1);
+    assert!(select(&live, &pruning, &|_, _| false).unwrap().partitions.is_empty());
 }
 
 fn value_stats(types: &[&str], min: &[Option<Datum>], max: &[Option<Datum>], nulls: &[Option<i64>]) -> SimpleStats {

@@ -1,29 +1,56 @@
 //! Schemas of a branch, by id. Java: `SchemaManager`.
 
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
-use super::SnapshotManager;
+use super::{SnapshotManager, number};
 use crate::error::{Error, Result};
 use crate::spec::table_schema::TableSchema;
+use crate::storage::{FileStamp, Listing, Location};
 
 impl SnapshotManager {
     /// The ids of all schemas, ascending.
     pub async fn schema_ids(&self) -> Result<Vec<i64>> {
-        self.numbered("schema", "schema-").await
+        let listing = self.storage.list(&self.schema_folder()?).await?;
+        Ok(self.listed(&listing))
     }
 
-    /// The schema of that id; an error where there is none. Read once.
+    /// The folder that holds the schemas of the branch.
+    pub fn schema_folder(&self) -> Result<Location> {
+        self.folder.join("schema")
+    }
+
+    /// Notes the files of a listing; the ids of its schemas, ascending.
+    fn listed(&self, listing: &Listing) -> Vec<i64> {
+        let files = listing.files.iter().zip(&listing.stamps);
+        let stamps: HashMap<i64, FileStamp> =
+            files.filter_map(|(name, stamp)| Some((number(name, "schema-")?, stamp.clone()))).collect();
+        let mut ids: Vec<i64> = stamps.keys().copied().collect();
+        ids.sort_unstable();
+        *self.stamps.lock().unwrap_or_else(PoisonError::into_inner) = stamps;
+        ids
+    }
+
+    /// The schema of that id; an error where there is none. Read once, as long as its file is the same.
     pub async fn schema(&self, id: i64) -> Result<Arc<TableSchema>> {
-        let kept = self.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        let location = self.schema_folder()?.join(&format!("schema-{id}"))?;
+        let stamp = self.stamps.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        let key = stamp.map(|stamp| (location.to_string(), stamp));
+        let kept = match &key {
+            Some(key) => self.known.schema(key),
+            None => self.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned(),
+        };
         if let Some(schema) = kept {
             return Ok(schema);
         }
-        let location = self.folder.join(&format!("schema/schema-{id}"))?;
         let Some(schema) = self.read_json(&location, TableSchema::from_json).await? else {
             return Err(self.missing_schema(id).await?);
         };
         let schema = Arc::new(schema);
-        self.schemas.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&schema));
+        match key {
+            Some(key) => self.known.remember_schema(key, &schema),
+            None => drop(self.schemas.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Arc::clone(&schema))),
+        }
         Ok(schema)
     }
 
@@ -38,7 +65,24 @@ impl SnapshotManager {
 
     /// The newest schema, an error where there is none: then this is no table, or no branch of it.
     pub async fn latest_schema(&self) -> Result<Arc<TableSchema>> {
-        if let Some(id) = self.schema_ids().await?.pop() {
+        match &self.moment {
+            Some(moment) => moment.schema.get_or_try_init(|| self.find_latest_schema()).await.cloned(),
+            None => self.find_latest_schema().await,
+        }
+    }
+
+    /// The newest schema as it is now, whatever this plan has seen before.
+    pub async fn find_latest_schema(&self) -> Result<Arc<TableSchema>> {
+        self.newest_of(self.schema_ids().await?).await
+    }
+
+    /// The newest of the schemas that a listing of their folder has.
+    pub async fn latest_schema_of(&self, listing: &Listing) -> Result<Arc<TableSchema>> {
+        self.newest_of(self.listed(listing)).await
+    }
+
+    async fn newest_of(&self, mut ids: Vec<i64>) -> Result<Arc<TableSchema>> {
+        if let Some(id) = ids.pop() {
             return self.schema(id).await;
         }
         self.check_branch().await?;

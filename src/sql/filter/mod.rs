@@ -6,18 +6,16 @@
 //! An expression is translated for the outcome that is wanted of it, TRUE or FALSE; so NOT turns inwards, and NULL, which
 //! is neither, needs no thought: `NOT (a < 5 AND b)` is TRUE where `a < 5` is FALSE or `b` is.
 
-mod literal;
 mod operand;
 
-use arrow::datatypes::DataType as ArrowType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{Between, InList, Like};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
+use crate::predicate::literal::{Comparison, Place, both_zeros, compare, place};
 use crate::predicate::{Predicate, Test};
 use crate::spec::data_type::{DataField, TypeKind};
 use crate::spec::datum::Datum;
-use literal::{Comparison, Place, compare, place};
 use operand::Operand;
 
 /// A translated expression.
@@ -196,7 +194,7 @@ impl<'f> FilterTranslator<'f> {
                 return Translated::exactly(Predicate::never());
             }
             match place(literal, &operand.field.data_type)? {
-                Place::At(value) if is_zero(&value) && inside => literals.extend(literal::both_zeros(&value)),
+                Place::At(value) if is_zero(&value) && inside => literals.extend(both_zeros(&value)),
                 // Whether it is the other zero is not known.
                 Place::At(value) if is_zero(&value) => {}
                 Place::At(value) => literals.push(value),
@@ -270,11 +268,6 @@ fn is_zero(value: &Datum) -> bool {
         Datum::Double(v) => *v == 0.0,
         _ => false,
     }
-}
-
-/// Whether a type holds text, in whichever form.
-fn is_text(data_type: &ArrowType) -> bool {
-    matches!(data_type, ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View)
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 //! that a literal can be compared with the column itself. Casts that round or depend on a zone are no operands. Where a
 //! value overflows, the engine's comparison is an error or NULL, which takes no row.
 
-use arrow::datatypes::{DataType as ArrowType, TimeUnit};
+use arrow::datatypes::DataType as ArrowType;
 use datafusion::logical_expr::Expr;
 
-use super::is_text;
+use crate::predicate::literal::{digits, keeps_order};
 use crate::predicate::{ColumnRef, Predicate, Test};
 use crate::spec::arrow_type::column_type;
 use crate::spec::data_type::{DataField, TypeKind};
@@ -67,40 +67,10 @@ impl<'f> Operand<'f> {
     }
 }
 
-/// Whether a cast keeps all values apart and in order. Whole numbers cast to floats are kept apart where literals can be
-/// placed among them (see `literal.rs`).
-fn keeps_order(from: &ArrowType, to: &ArrowType) -> bool {
-    use ArrowType::*;
-    if from == to || is_text(from) && is_text(to) {
-        return true;
-    }
-    match (from, to) {
-        (Int8 | Int16 | Int32 | Int64, Float32 | Float64) | (Float32, Float64) => true,
-        (Int8, Int16 | Int32 | Int64) | (Int16, Int32 | Int64) | (Int32, Int64) => true,
-        (_, Decimal128(_, s) | Decimal256(_, s)) => digits(from).is_some_and(|(_, scale)| *s >= scale),
-        (BinaryView, Binary | LargeBinary) => true,
-        (Date32, Timestamp(_, None)) => true,
-        (Time32(TimeUnit::Millisecond), Time64(_)) => true,
-        (Timestamp(from, zone), Timestamp(to, to_zone)) => from <= to && zone.is_some() == to_zone.is_some(),
-        _ => false,
-    }
-}
-
-/// How many digits values have before and after the point.
-fn digits(data_type: &ArrowType) -> Option<(i16, i8)> {
-    Some(match data_type {
-        ArrowType::Int8 => (3, 0),
-        ArrowType::Int16 => (5, 0),
-        ArrowType::Int32 => (10, 0),
-        ArrowType::Int64 => (19, 0),
-        ArrowType::Decimal128(p, s) => (i16::from(*p) - i16::from(*s), *s),
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use ArrowType::*;
+    use arrow::datatypes::TimeUnit;
 
     use super::*;
 

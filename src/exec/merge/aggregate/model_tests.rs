@@ -268,7 +268,8 @@ impl Model {
                     all.retain(|row| !row.is_null());
                     if by_key {
                         all = rows(&match self.case.2.contains("sequence") {
-                            true => self.strict(json!([]), Value::Array(all.clone())),
+                            // The limit is for new rows.
+                            true => self.strict(Value::Array(all.clone()), json!([])),
                             false => all.into_iter().fold(json!([]), put),
                         });
                     }

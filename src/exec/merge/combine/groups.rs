@@ -22,6 +22,8 @@ use crate::spec::row_kind::RowKind;
 
 /// Bits of a packed version that are its kind.
 const KIND_BITS: u32 = 2;
+/// More versions of a key than this are not compared each with each.
+const MAX_COMPARED: usize = 8;
 
 /// One version of a key of several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +147,13 @@ impl GroupSink {
         (self.alone.finish(), self.groups)
     }
 
+    /// Whether a run has several of some rows of one key.
+    fn has_run_twice(&self, versions: &[Version<'_>]) -> bool {
+        let run = |v: &Version<'_>| self.run_of_file.get(v.batch.file);
+        let earlier = |at: usize| versions.get(..at).unwrap_or_default();
+        versions.iter().enumerate().any(|(at, v)| earlier(at).iter().any(|e| run(e) == run(v)))
+    }
+
     /// The next rank of the run that a file is of, and the run.
     fn next_rank(&mut self, file: usize) -> Result<(u32, u32)> {
         let lost = || Error::internal(format!("the section has no file {file}"));
@@ -161,21 +170,22 @@ impl Sink for GroupSink {
         self.alone.mark_adds(batch, rows)
     }
 
-    fn group(&mut self, versions: &[Version]) -> Result<()> {
+    fn group(&mut self, versions: &[Version<'_>]) -> Result<()> {
         let first = self.groups.origins.len();
-        let place = |at: usize| versions.get(at).map(|v| (v.batch.file, v.position()));
         let mut order = std::mem::take(&mut self.order);
         order.clear();
         order.extend(0..versions.len());
-        // Ranks go by position; ages may not, where a file has several rows of a key.
-        order.sort_unstable_by_key(|at| place(*at));
+        // Ranks go by position; ages may not, where a run has several rows of a key.
+        if versions.len() > MAX_COMPARED || self.has_run_twice(versions) {
+            let place = |at: usize| versions.get(at).map(|v| (v.batch.file, v.position()));
+            order.sort_unstable_by_key(|at| place(*at));
+        }
         self.groups.origins.resize(first + versions.len(), 0);
         self.groups.ranks.resize(first + versions.len(), 0);
         for &at in &order {
             let Some(version) = versions.get(at) else { continue };
-            let (file, position) = (version.batch.file, version.position());
-            self.grouped.mark(file, position..position + 1)?;
-            let (rank, run) = self.next_rank(file)?;
+            self.grouped.mark(version.batch.file, version.position())?;
+            let (rank, run) = self.next_rank(version.batch.file)?;
             if let Some(slot) = self.groups.ranks.get_mut(first + at) {
                 *slot = rank;
             }
@@ -188,6 +198,10 @@ impl Sink for GroupSink {
         self.groups.ends.push(end.map_err(|_| Error::unsupported("more than 2^32 rows to merge in a section"))?);
         Ok(())
     }
+
+    fn heap_bytes(&self) -> usize {
+        self.alone.heap_bytes() + self.grouped.heap_bytes() + self.groups.heap_bytes()
+    }
 }
 
 #[cfg(test)]
@@ -196,19 +210,27 @@ mod tests {
 
     use super::*;
     use crate::exec::merge::keys::Keys;
-    use crate::exec::merge::tournament::Positions;
+    use crate::exec::merge::tournament::{Kinds, Positions, Sequences};
 
     fn batch(file: usize, rows: usize) -> Arc<KeyBatch> {
         let kinds = vec![RowKind::Insert, RowKind::Delete].into_iter().cycle().take(rows).collect();
-        let (keys, sequences) = (Keys::Fixed(vec![0; rows]), vec![0; rows]);
-        Arc::new(KeyBatch { file, positions: Positions::From(0), keys, user_sequences: None, sequences, kinds })
+        let (keys, sequences, kinds) = (Keys::Fixed(vec![0; rows]), Sequences::About(0), Kinds::Each(kinds));
+        Arc::new(KeyBatch {
+            file,
+            positions: Positions::From(0),
+            keys,
+            user_sequences: None,
+            sequences,
+            kinds,
+            held: None,
+        })
     }
 
     #[test]
     fn the_drawing() {
         let batches = [batch(0, 3), batch(1, 3), batch(2, 4)];
         let mut sink = GroupSink::new(&[vec![3, 3], vec![4]]).unwrap();
-        let v = |file: usize, row| Version { batch: Arc::clone(&batches[file]), row };
+        let v = |file: usize, row| Version { batch: &batches[file], row };
         sink.single(&batches[0], 0..1).unwrap();
         sink.group(&[v(0, 1), v(2, 0)]).unwrap();
         sink.single(&batches[0], 2..3).unwrap();
@@ -236,7 +258,7 @@ mod tests {
         let batches = [batch(0, rows), batch(1, rows)];
         let mut sink = GroupSink::new(&[vec![rows], vec![rows]]).unwrap();
         for row in 0..rows {
-            let versions: Vec<_> = batches.iter().map(|b| Version { batch: Arc::clone(b), row }).collect();
+            let versions: Vec<_> = batches.iter().map(|batch| Version { batch, row }).collect();
             sink.group(&versions).unwrap();
         }
         let (_, groups) = sink.finish();

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use arrow::array::{ArrayRef, RecordBatch};
+use datafusion::common::utils::memory::get_record_batch_memory_size;
 use futures::StreamExt;
 
 use super::plan::CombinePlan;
@@ -47,6 +48,11 @@ impl Run {
             self.loaded.push_back(Loaded { first_rank, batch, sequences });
         }
         Ok(())
+    }
+
+    /// The memory that the loaded batches hold, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.loaded.iter().map(|loaded| get_record_batch_memory_size(&loaded.batch)).sum()
     }
 
     /// Lets go of batches without rows of rank `begin` and above.

@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 use crate::exec::assign::{CombineUnit, ScanUnit};
 use crate::exec::context::ScanContext;
 use crate::exec::merge::aggregate::Member;
-use crate::exec::merge::section::read_ahead;
+use crate::exec::merge::key_reader::read_ahead;
+use crate::exec::merge::memory::Held;
 use crate::exec::raw_read;
 use crate::file::{BatchStream, Lane};
 use crate::selection::RowSelection;
@@ -63,8 +64,9 @@ async fn open_unit(
     let wanted = context.wanted(branch)?;
     let plan = CombinePlan::new(&spec, &wanted)?;
     let runs = read_runs(&context, unit, &groups, &part, &plan, batch_size, &lane);
+    let held = context.spec().memory.hold(0)?;
     let output = raw_read::Output::new(context, unit.section.partition())?;
-    let combiner = Combiner::new(groups, part.groups, plan, runs, batch_size);
+    let combiner = Combiner::new(groups, part.groups, plan, runs, batch_size, Some(held));
     Ok(combiner.batches().map(move |batch| output.rows(&batch?)).boxed())
 }
 
@@ -138,13 +140,21 @@ pub struct Combiner {
     schema: SchemaRef,
     runs: Vec<Run>,
     batch_size: usize,
+    held: Option<Held>,
 }
 
 impl Combiner {
-    /// Combines a range of groups, of whose versions `runs` have the values.
-    pub fn new(groups: Arc<Groups>, left: Range<usize>, plan: CombinePlan, runs: Vec<Run>, batch_size: usize) -> Self {
+    /// Combines a range of groups, of whose versions `runs` have the values; `held` knows what these take.
+    pub fn new(
+        groups: Arc<Groups>,
+        left: Range<usize>,
+        plan: CombinePlan,
+        runs: Vec<Run>,
+        batch_size: usize,
+        held: Option<Held>,
+    ) -> Self {
         let fields: Vec<_> = plan.columns().iter().map(|c| c.field.clone()).collect();
-        Self { groups, left, plan, schema: arrow_schema(&fields), runs, batch_size: batch_size.max(1) }
+        Self { groups, left, plan, schema: arrow_schema(&fields), runs, batch_size: batch_size.max(1), held }
     }
 
     /// Batches of the wanted columns.
@@ -171,6 +181,8 @@ impl Combiner {
             for (run, end) in self.runs.iter_mut().zip(&ends) {
                 run.load(*end, &self.plan).await?;
             }
+            let bytes = || self.runs.iter().map(Run::heap_bytes).sum();
+            self.held.as_ref().map_or(Ok(()), |held| held.resize(bytes()))?;
         }
         let batch = self.combine(chunk, reads)?;
         self.runs.iter_mut().zip(&ends).for_each(|(run, end)| run.release(*end));

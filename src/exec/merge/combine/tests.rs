@@ -16,7 +16,7 @@ use super::spec::CombineSpec;
 use super::stream::Combiner;
 use crate::exec::merge::keys::Keys;
 use crate::exec::merge::lowest_level::LowestLevel;
-use crate::exec::merge::tournament::{KeyBatch, Positions, merge_keys};
+use crate::exec::merge::tournament::{KeyBatch, Kinds, Positions, Sequences, merge_keys};
 use crate::options::TableOptions;
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
@@ -103,8 +103,9 @@ fn key_batches(file: usize, rows: &[Row], size: usize) -> Vec<crate::error::Resu
             positions: Positions::From(n * size),
             keys: Keys::Fixed(rows.iter().map(|r| r.key).collect()),
             user_sequences: None,
-            sequences: rows.iter().map(|r| r.sequence).collect(),
-            kinds: rows.iter().map(|r| r.kind).collect(),
+            sequences: Sequences::Each(rows.iter().map(|r| r.sequence).collect()),
+            kinds: Kinds::Each(rows.iter().map(|r| r.kind).collect()),
+            held: None,
         })
     };
     rows.chunks(size).enumerate().map(batch).collect()
@@ -127,9 +128,9 @@ impl Case {
         let levels = self.runs.iter().flatten().map(|f| f.level).collect();
         let merge = async {
             if self.lowest_level_only {
-                merge_keys(streams, &mut LowestLevel::new(&mut sink, levels)).await
+                merge_keys(streams, &mut LowestLevel::new(&mut sink, levels), None).await
             } else {
-                merge_keys(streams, &mut sink).await
+                merge_keys(streams, &mut sink, None).await
             }
         };
         futures::executor::block_on(merge).unwrap();
@@ -165,7 +166,7 @@ impl Case {
                     rows[ranks.clone()].chunks(self.batch_size).map(|r| Ok(batch(plan.read_fields(), r))).collect();
                 runs.push(Run::new(stream::iter(batches).boxed(), ranks.start));
             }
-            let combiner = Combiner::new(Arc::clone(&groups), part.groups, plan, runs, self.batch_size);
+            let combiner = Combiner::new(Arc::clone(&groups), part.groups, plan, runs, self.batch_size, None);
             let batches: Vec<RecordBatch> = futures::executor::block_on(combiner.batches().try_collect())?;
             assert!(batches.iter().all(|b| b.num_rows() <= self.batch_size));
             out.extend(batches.iter().flat_map(rows_of));

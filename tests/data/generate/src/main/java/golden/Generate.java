@@ -32,7 +32,7 @@ public final class Generate {
         Path data = Path.of(args[0]).toAbsolutePath().normalize();
         List<String> only = List.of(args).subList(1, args.length);
         for (Class<?> database : List.of(Demo.class, Append.class, Types.class, Evolution.class, Partitioned.class,
-                Refs.class, Merge.class, Unsupported.class)) {
+                Refs.class, Merge.class, Index.class, Unsupported.class)) {
             database.getDeclaredMethod("register").invoke(null);
         }
         Catalog catalog = Lab.catalog(data.resolve("warehouse").toString());

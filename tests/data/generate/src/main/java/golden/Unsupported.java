@@ -53,6 +53,11 @@ final class Unsupported {
     private static void deletionVectors(Catalog c, String d, String t) throws Exception {
         Lab lab = Lab.create(c, d, t, Lab.plan().column("id", INT()).column("v", STRING()).option("deletion-vectors.enabled", "true"))
                 .write(row(1, "a"), row(2, "b"), row(3, "c"), row(4, "d"), row(5, "e"));
+        deleteOneAndThree(lab);
+    }
+
+    /** Deletes rows 1 and 3 of each file by vectors. */
+    static void deleteOneAndThree(Lab lab) throws Exception {
         FileStoreTable table = lab.table();
         Snapshot snapshot = table.snapshotManager().latestSnapshot();
         BaseAppendDeleteFileMaintainer maintainer = BaseAppendDeleteFileMaintainer.forUnawareAppend(

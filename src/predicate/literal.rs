@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use arrow::datatypes::TimeUnit;
+use arrow::datatypes::{DataType as ArrowType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Operator;
 
@@ -17,7 +17,7 @@ use crate::spec::datum::Datum;
 
 /// Where a literal stands among the values of a column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Place {
+pub enum Place {
     /// It is one of them.
     At(Datum),
     /// It is less than this one, and greater than all that are less than this one.
@@ -30,16 +30,23 @@ pub(super) enum Place {
 
 /// The comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub enum Comparison {
+    /// `=`
     Equal,
+    /// `<>`
     NotEqual,
+    /// `<`
     Less,
+    /// `<=`
     LessOrEqual,
+    /// `>`
     Greater,
+    /// `>=`
     GreaterOrEqual,
 }
 
 impl Comparison {
+    /// The comparison that an operator is.
     pub fn of(op: Operator) -> Option<Self> {
         Some(match op {
             Operator::Eq => Comparison::Equal,
@@ -50,6 +57,17 @@ impl Comparison {
             Operator::GtEq => Comparison::GreaterOrEqual,
             _ => return None,
         })
+    }
+
+    /// The same with the sides exchanged.
+    pub fn mirrored(self) -> Self {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            same => same,
+        }
     }
 
     /// What is TRUE where this is FALSE.
@@ -66,7 +84,7 @@ impl Comparison {
 }
 
 /// The test that compares a column with a literal at that place; `None` takes no row.
-pub(super) fn compare(comparison: Comparison, place: Place) -> Option<Test> {
+pub fn compare(comparison: Comparison, place: Place) -> Option<Test> {
     use Comparison::*;
     let value = match place {
         Place::At(value) => return Some(compare_at(comparison, value)),
@@ -106,7 +124,7 @@ fn compare_at(comparison: Comparison, value: Datum) -> Test {
 }
 
 /// Both zeros if it is one of them, else nothing.
-pub(super) fn both_zeros(value: &Datum) -> Vec<Datum> {
+pub fn both_zeros(value: &Datum) -> Vec<Datum> {
     match value {
         Datum::Float(v) if *v == 0.0 => vec![Datum::Float(-0.0), Datum::Float(0.0)],
         Datum::Double(v) if *v == 0.0 => vec![Datum::Double(-0.0), Datum::Double(0.0)],
@@ -115,7 +133,7 @@ pub(super) fn both_zeros(value: &Datum) -> Vec<Datum> {
 }
 
 /// The place of a literal that is not NULL; `None` where it cannot be told.
-pub(super) fn place(literal: &ScalarValue, data_type: &DataType) -> Option<Place> {
+pub fn place(literal: &ScalarValue, data_type: &DataType) -> Option<Place> {
     if let ScalarValue::Dictionary(_, value) = literal {
         return place(value, data_type);
     }
@@ -299,4 +317,40 @@ fn timestamp(nanos: i128, precision: u8) -> Option<Place> {
         Some(Datum::Timestamp { millis, nano_of_milli: i32::try_from(nanos.rem_euclid(1_000_000)).ok()? })
     };
     Some(among(value, rest, in_column))
+}
+
+/// Whether a cast keeps all values apart and in order. Whole numbers cast to floats are kept apart where literals can be
+/// placed among them (see [`place`]).
+pub fn keeps_order(from: &ArrowType, to: &ArrowType) -> bool {
+    use ArrowType::*;
+    if from == to || is_text(from) && is_text(to) {
+        return true;
+    }
+    match (from, to) {
+        (Int8 | Int16 | Int32 | Int64, Float32 | Float64) | (Float32, Float64) => true,
+        (Int8, Int16 | Int32 | Int64) | (Int16, Int32 | Int64) | (Int32, Int64) => true,
+        (_, Decimal128(_, s) | Decimal256(_, s)) => digits(from).is_some_and(|(_, scale)| *s >= scale),
+        (BinaryView, Binary | LargeBinary) => true,
+        (Date32, Timestamp(_, None)) => true,
+        (Time32(TimeUnit::Millisecond), Time64(_)) => true,
+        (Timestamp(from, zone), Timestamp(to, to_zone)) => from <= to && zone.is_some() == to_zone.is_some(),
+        _ => false,
+    }
+}
+
+/// How many digits values have before and after the point.
+pub fn digits(data_type: &ArrowType) -> Option<(i16, i8)> {
+    Some(match data_type {
+        ArrowType::Int8 => (3, 0),
+        ArrowType::Int16 => (5, 0),
+        ArrowType::Int32 => (10, 0),
+        ArrowType::Int64 => (19, 0),
+        ArrowType::Decimal128(p, s) => (i16::from(*p) - i16::from(*s), *s),
+        _ => return None,
+    })
+}
+
+/// Whether a type holds text, in whichever form.
+pub fn is_text(data_type: &ArrowType) -> bool {
+    matches!(data_type, ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View)
 }

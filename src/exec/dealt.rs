@@ -1,0 +1,86 @@
+//! What the output partitions of a scan do: [`Dealt`].
+//!
+//! In: splits and a wanted number of output partitions. Out: the tasks of each. Those of splits that are yet to be made
+//! are dealt out when the first output partition is executed, away from the async runtime, so that planning a scan of
+//! very many files costs nothing for each of them.
+
+use std::sync::{Arc, OnceLock};
+
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::stats::Precision;
+
+use super::assign::{ScanTask, ScanTasks, ScanUnit};
+use super::context::ScanSpec;
+use crate::error::{Error, Result};
+use crate::split::Splits;
+
+/// The tasks of output partitions.
+#[derive(Debug)]
+pub struct Dealt {
+    splits: Splits,
+    spec: Arc<ScanSpec>,
+    partitions: usize,
+    tasks: OnceLock<Vec<Vec<ScanTask>>>,
+}
+
+impl Dealt {
+    /// Deals out splits to at most `target` output partitions.
+    pub fn new(splits: Splits, spec: Arc<ScanSpec>, target: usize) -> Result<Self> {
+        if let Some(summary) = splits.summary() {
+            let partitions = target.min(summary.files).max(1);
+            return Ok(Self { splits, spec, partitions, tasks: OnceLock::new() });
+        }
+        let tasks = ScanTasks::new(splits.get()?, &spec).assign(target);
+        Ok(Self { splits, spec, partitions: tasks.len(), tasks: OnceLock::from(tasks) })
+    }
+
+    /// How many output partitions there are; some may have nothing to do.
+    pub fn len(&self) -> usize {
+        self.partitions
+    }
+
+    /// The tasks of an output partition, if they are dealt out.
+    pub fn ready(&self, partition: usize) -> Option<Vec<ScanTask>> {
+        self.tasks.get().map(|tasks| tasks.get(partition).cloned().unwrap_or_default())
+    }
+
+    /// The tasks of an output partition.
+    pub async fn later(self: Arc<Self>, partition: usize) -> Result<Vec<ScanTask>> {
+        let dealing = SpawnedTask::spawn_blocking(move || {
+            if let Some(tasks) = self.ready(partition) {
+                return Ok(tasks);
+            }
+            let tasks = ScanTasks::new(self.splits.get()?, &self.spec).assign(self.partitions);
+            let tasks = self.tasks.get_or_init(|| tasks);
+            Ok(tasks.get(partition).cloned().unwrap_or_default())
+        });
+        dealing.await.unwrap_or_else(|e| Err(Error::internal("dealing out files was aborted").caused_by(e)))
+    }
+
+    /// All files that are read, if their splits are made already.
+    pub fn units(&self) -> Option<Vec<ScanUnit>> {
+        let made = self.splits.summary().is_none();
+        made.then(|| ScanTasks::new(self.splits.ready(), &self.spec).units().collect())
+    }
+
+    /// How many rows all output partitions give, where splits are yet to be made.
+    pub fn rows(&self) -> Precision<usize> {
+        self.splits.summary().map_or(Precision::Absent, |summary| Precision::Exact(summary.rows))
+    }
+
+    /// How many rows an output partition gives.
+    pub fn rows_of(&self, partition: usize) -> Precision<usize> {
+        if let Some(summary) = self.splits.summary() {
+            return Precision::Inexact(summary.rows / self.partitions.max(1));
+        }
+        let tasks = self.tasks.get().and_then(|tasks| tasks.get(partition));
+        let rows = tasks.map(|tasks| tasks.iter().map(ScanTask::rows).reduce(|a, b| a.add(&b)));
+        rows.map_or(Precision::Absent, |rows| rows.unwrap_or(Precision::Exact(0)))
+    }
+
+    /// Whether rows are combined of several versions.
+    pub fn combines(&self) -> bool {
+        let tasks = self.tasks.get().filter(|_| self.splits.summary().is_none());
+        tasks.is_some_and(|tasks| tasks.iter().flatten().any(|task| matches!(task, ScanTask::Combine(_))))
+    }
+}

@@ -1,0 +1,261 @@
+//! Byte strings of which only what differs is kept.
+//!
+//! Strings of one length share a *shape*: a template, and the runs of positions at which not all are alike. Of each
+//! string only the bytes at these positions are kept, one behind the other:
+//!
+//! ```text
+//! data-6f1c-0.parquet
+//! data-9b2e-0.parquet     template data-6f1c-0.parquet, run 5..9     kept: 6f1c 9b2e …
+//! ```
+//!
+//! Strings of many different lengths are kept as they are.
+
+use std::ops::Range;
+
+use super::longs::Validity;
+
+/// More shapes than this are none.
+const MAX_SHAPES: usize = 64;
+
+/// Equal bytes between two runs that are not worth a run of their own.
+const MAX_GAP: usize = 1;
+
+/// A column of byte strings that may be NULL.
+#[derive(Debug)]
+pub struct PackedBytes {
+    validity: Validity,
+    layout: Layout,
+    data: Box<[u8]>,
+}
+
+#[derive(Debug)]
+enum Layout {
+    /// All strings have one shape: a row's bytes begin at a multiple of how many there are.
+    Shape(Shape),
+    /// The shape of each row, and where its bytes begin.
+    Shapes { shapes: Box<[Shape]>, of: Box<[u8]>, starts: Box<[u32]> },
+    /// Where each string ends.
+    Plain { ends: Box<[u32]> },
+}
+
+/// What strings of one length have in common.
+#[derive(Debug, Default)]
+struct Shape {
+    template: Vec<u8>,
+    runs: Vec<Range<u32>>,
+    /// The length of all runs.
+    varying: usize,
+}
+
+/// Finds what strings of one length have in common.
+struct Observed<'a> {
+    first: &'a [u8],
+    /// Not zero where two strings differ.
+    differs: Vec<u8>,
+}
+
+impl Observed<'_> {
+    #[inline]
+    fn add(&mut self, value: &[u8]) {
+        for ((differs, a), b) in self.differs.iter_mut().zip(self.first).zip(value) {
+            *differs |= a ^ b;
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        let mut runs: Vec<Range<u32>> = vec![];
+        for (at, _) in self.differs.iter().enumerate().filter(|(_, differs)| **differs != 0) {
+            let at = at as u32;
+            match runs.last_mut().filter(|run| at - run.end <= MAX_GAP as u32) {
+                Some(run) => run.end = at + 1,
+                None => runs.push(at..at + 1),
+            }
+        }
+        let varying = runs.iter().map(|run| run.len()).sum();
+        runs.shrink_to_fit();
+        Shape { template: self.first.to_vec(), runs, varying }
+    }
+}
+
+impl Shape {
+    #[inline]
+    fn append(&self, value: &[u8], data: &mut Vec<u8>) {
+        for run in &self.runs {
+            data.extend_from_slice(value.get(run.start as usize..run.end as usize).unwrap_or_default());
+        }
+    }
+
+    /// Appends the string whose varying bytes are given.
+    #[inline]
+    fn restore(&self, mut varying: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.template);
+        let Some(out) = out.get_mut(start..) else { return };
+        for run in &self.runs {
+            let Some((bytes, rest)) = varying.split_at_checked(run.len()) else { return };
+            if let Some(into) = out.get_mut(run.start as usize..run.end as usize) {
+                into.copy_from_slice(bytes);
+            }
+            varying = rest;
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.template.capacity() + self.runs.capacity() * size_of::<Range<u32>>()
+    }
+}
+
+impl PackedBytes {
+    /// Packs the values of `rows` rows; all together take less than 4 GB.
+    pub fn pack<'a>(rows: usize, value: impl Fn(usize) -> Option<&'a [u8]>) -> Self {
+        let validity = Validity::of(rows, |row| value(row).is_some());
+        let mut observed: Vec<Observed<'a>> = vec![];
+        for bytes in (0..rows).filter_map(&value) {
+            if let Some(observed) = observed.iter_mut().find(|o| o.first.len() == bytes.len()) {
+                observed.add(bytes);
+                continue;
+            }
+            if observed.len() >= MAX_SHAPES || observed.len() * 4 > rows {
+                return Self::plain(rows, value, validity);
+            }
+            observed.push(Observed { first: bytes, differs: vec![0; bytes.len()] });
+        }
+        let shapes: Vec<Shape> = observed.iter().map(Observed::shape).collect();
+        match <[Shape; 1]>::try_from(shapes) {
+            Ok([shape]) => Self::of_one_shape(rows, value, validity, shape),
+            Err(shapes) => Self::of_shapes(rows, value, validity, shapes),
+        }
+    }
+
+    fn of_one_shape<'a>(
+        rows: usize,
+        value: impl Fn(usize) -> Option<&'a [u8]>,
+        validity: Validity,
+        shape: Shape,
+    ) -> Self {
+        let mut data = Vec::with_capacity(rows.saturating_mul(shape.varying));
+        for row in 0..rows {
+            shape.append(value(row).unwrap_or(&shape.template), &mut data);
+        }
+        Self { validity, layout: Layout::Shape(shape), data: data.into() }
+    }
+
+    fn of_shapes<'a>(
+        rows: usize,
+        value: impl Fn(usize) -> Option<&'a [u8]>,
+        validity: Validity,
+        shapes: Vec<Shape>,
+    ) -> Self {
+        let (mut data, mut of, mut starts) = (vec![], Vec::with_capacity(rows), Vec::with_capacity(rows));
+        for row in 0..rows {
+            let value = value(row);
+            let at = value.and_then(|value| shapes.iter().position(|s| s.template.len() == value.len())).unwrap_or(0);
+            of.push(at as u8);
+            starts.push(data.len() as u32);
+            if let (Some(value), Some(shape)) = (value, shapes.get(at)) {
+                shape.append(value, &mut data);
+            }
+        }
+        let layout = Layout::Shapes { shapes: shapes.into(), of: of.into(), starts: starts.into() };
+        Self { validity, layout, data: data.into() }
+    }
+
+    fn plain<'a>(rows: usize, value: impl Fn(usize) -> Option<&'a [u8]>, validity: Validity) -> Self {
+        let (mut data, mut ends) = (vec![], Vec::with_capacity(rows));
+        for row in 0..rows {
+            data.extend_from_slice(value(row).unwrap_or_default());
+            ends.push(data.len() as u32);
+        }
+        Self { validity, layout: Layout::Plain { ends: ends.into() }, data: data.into() }
+    }
+
+    /// Appends the value of a row; whether it is there, and not NULL.
+    #[inline]
+    pub fn append_to(&self, row: usize, out: &mut Vec<u8>) -> bool {
+        if !self.validity.get(row) {
+            return false;
+        }
+        match &self.layout {
+            Layout::Shape(shape) => {
+                let start = row.saturating_mul(shape.varying);
+                shape.restore(self.data.get(start..).unwrap_or_default(), out);
+            }
+            Layout::Shapes { shapes, of, starts } => {
+                let (Some(shape), Some(start)) = (of.get(row), starts.get(row)) else { return false };
+                let Some(shape) = shapes.get(usize::from(*shape)) else { return false };
+                shape.restore(self.data.get(*start as usize..).unwrap_or_default(), out);
+            }
+            Layout::Plain { ends } => {
+                let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
+                let Some(end) = ends.get(row) else { return false };
+                out.extend_from_slice(self.data.get(start as usize..*end as usize).unwrap_or_default());
+            }
+        }
+        true
+    }
+
+    /// The value of a row; `None` where it is NULL.
+    pub fn get(&self, row: usize) -> Option<Vec<u8>> {
+        let mut out = vec![];
+        self.append_to(row, &mut out).then_some(out)
+    }
+
+    /// The value of a row as text; bytes that are none are replaced.
+    pub fn text(&self, row: usize) -> Option<String> {
+        let bytes = self.get(row)?;
+        Some(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+    }
+
+    /// Whether all values are NULL.
+    pub fn is_all_null(&self) -> bool {
+        matches!(self.validity, Validity::None)
+    }
+
+    /// The memory it holds.
+    pub fn heap_bytes(&self) -> usize {
+        let layout = match &self.layout {
+            Layout::Shape(shape) => shape.heap_bytes(),
+            Layout::Shapes { shapes, of, starts } => {
+                let shapes = shapes.iter().map(|s| s.heap_bytes() + size_of::<Shape>()).sum::<usize>();
+                shapes + of.len() + starts.len() * 4
+            }
+            Layout::Plain { ends } => ends.len() * 4,
+        };
+        layout + self.data.len() + self.validity.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pack(values: &[Option<Vec<u8>>]) -> PackedBytes {
+        PackedBytes::pack(values.len(), |row| values[row].as_deref())
+    }
+
+    #[test]
+    fn what_all_have_in_common_is_kept_once() {
+        let names: Vec<_> = (0..1000).map(|i| Some(format!("data-6f1c0a-{i:04}.parquet").into_bytes())).collect();
+        let packed = pack(&names);
+        assert!(packed.heap_bytes() < 1000 * 3 + 200, "{}", packed.heap_bytes());
+        assert_eq!(packed.text(321).unwrap(), "data-6f1c0a-0321.parquet");
+        let same = pack(&vec![Some(vec![7; 100]); 1000]);
+        assert!(same.heap_bytes() < 200);
+        assert_eq!(same.get(999), Some(vec![7; 100]));
+        assert!(pack(&[None, None]).is_all_null());
+    }
+
+    proptest! {
+        #[test]
+        fn values_come_back(values in prop_oneof![
+            proptest::collection::vec(proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40)), 0..60),
+            proptest::collection::vec(proptest::option::of(proptest::collection::vec(0u8..2, 0..3)), 0..60),
+        ]) {
+            let packed = pack(&values);
+            let got: Vec<_> = (0..values.len()).map(|row| packed.get(row)).collect();
+            prop_assert_eq!(got, values);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Integers, each in as few bytes as the range of all takes.
+//!
+//! ```text
+//! value = base + word        words of 0, 1, 2, 4 or 8 bytes
+//! ```
+
+use arrow::buffer::NullBuffer;
+
+/// A column of integers that may be NULL.
+#[derive(Debug)]
+pub struct PackedLongs {
+    base: i64,
+    words: Words,
+    validity: Validity,
+}
+
+#[derive(Debug)]
+enum Words {
+    /// All values are the base.
+    None,
+    One(Box<[u8]>),
+    Two(Box<[u16]>),
+    Four(Box<[u32]>),
+    Eight(Box<[u64]>),
+}
+
+/// Which values are there.
+#[derive(Debug)]
+pub(super) enum Validity {
+    All,
+    None,
+    Some(NullBuffer),
+}
+
+impl Validity {
+    pub(super) fn of(rows: usize, is_valid: impl Fn(usize) -> bool) -> Self {
+        let valid = (0..rows).filter(|row| is_valid(*row)).count();
+        match valid {
+            n if n == rows => Self::All,
+            0 => Self::None,
+            _ => Self::Some((0..rows).map(is_valid).collect::<Vec<_>>().into()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, row: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::None => false,
+            Self::Some(nulls) => row < nulls.len() && nulls.is_valid(row),
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Some(nulls) => nulls.buffer().capacity(),
+            _ => 0,
+        }
+    }
+}
+
+impl PackedLongs {
+    /// Packs the values of `rows` rows.
+    pub fn pack(rows: usize, value: impl Fn(usize) -> Option<i64>) -> Self {
+        let (mut min, mut max, mut valid) = (i64::MAX, i64::MIN, 0);
+        for value in (0..rows).filter_map(&value) {
+            (min, max, valid) = (min.min(value), max.max(value), valid + 1);
+        }
+        let validity = match valid {
+            n if n == rows => Validity::All,
+            0 => return Self { base: 0, words: Words::None, validity: Validity::None },
+            _ => Validity::of(rows, |row| value(row).is_some()),
+        };
+        let word = |row| value(row).unwrap_or(min).wrapping_sub(min) as u64;
+        let words = match max.wrapping_sub(min) as u64 {
+            0 => Words::None,
+            range if range <= u64::from(u8::MAX) => Words::One((0..rows).map(|row| word(row) as u8).collect()),
+            range if range <= u64::from(u16::MAX) => Words::Two((0..rows).map(|row| word(row) as u16).collect()),
+            range if range <= u64::from(u32::MAX) => Words::Four((0..rows).map(|row| word(row) as u32).collect()),
+            _ => Words::Eight((0..rows).map(word).collect()),
+        };
+        Self { base: min, words, validity }
+    }
+
+    /// The value of a row; `None` where it is NULL.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<i64> {
+        if !self.validity.get(row) {
+            return None;
+        }
+        let word = match &self.words {
+            Words::None => Some(0),
+            Words::One(words) => words.get(row).map(|w| u64::from(*w)),
+            Words::Two(words) => words.get(row).map(|w| u64::from(*w)),
+            Words::Four(words) => words.get(row).map(|w| u64::from(*w)),
+            Words::Eight(words) => words.get(row).copied(),
+        };
+        word.map(|word| self.base.wrapping_add(word as i64))
+    }
+
+    /// The value of a row as a 32-bit number; 0 where it is none.
+    #[inline]
+    pub fn int(&self, row: usize) -> i32 {
+        self.get(row).and_then(|value| i32::try_from(value).ok()).unwrap_or(0)
+    }
+
+    /// The memory it holds.
+    pub fn heap_bytes(&self) -> usize {
+        let words = match &self.words {
+            Words::None => 0,
+            Words::One(words) => words.len(),
+            Words::Two(words) => words.len() * 2,
+            Words::Four(words) => words.len() * 4,
+            Words::Eight(words) => words.len() * 8,
+        };
+        words + self.validity.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn narrow_ranges_take_few_bytes() {
+        for (values, want) in [
+            (vec![Some(7); 100], 0),
+            (vec![None; 100], 0),
+            ((0..100).map(|i| Some(1_000_000 + i)).collect(), 100),
+            ((0..100).map(|i| Some(i * 1000)).collect(), 400),
+            (vec![Some(i64::MIN), Some(i64::MAX)], 16),
+        ] {
+            let packed = PackedLongs::pack(values.len(), |row| values[row]);
+            assert_eq!(packed.heap_bytes(), want);
+            assert_eq!((0..values.len()).map(|row| packed.get(row)).collect::<Vec<_>>(), values);
+            assert!(packed.get(values.len() + 1000).is_none() || want == 0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn values_come_back(values in prop_oneof![
+            proptest::collection::vec(any::<Option<i64>>(), 0..50),
+            proptest::collection::vec(proptest::option::of(-300i64..300), 0..50),
+        ]) {
+            let packed = PackedLongs::pack(values.len(), |row| values[row]);
+            let got: Vec<_> = (0..values.len()).map(|row| packed.get(row)).collect();
+            prop_assert_eq!(got, values);
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! The entries of a manifest in little memory: [`PackedEntries`].
+//!
+//! In: a batch of records of a manifest. Out: its entries, each of which can be had as a whole, or looked at by kind,
+//! partition, bucket and statistics first. Packing checks what reading an entry needs, so that no entry fails later.
+//! Complete: whatever is kept between queries can be kept in this form.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock};
+
+use super::columns::{ListsOf, Longs, StatsColumns, Texts};
+use super::data_file::DataFileMeta;
+use super::manifest_entry::{DataFileColumns, FileKind, ManifestEntries, ManifestEntry};
+use super::packed::{Dictionary, PackedBytes, PackedLongs};
+use super::simple_stats::SimpleStats;
+use crate::error::{Error, Result};
+
+/// A NULL count that is not known, among packed ones.
+const UNKNOWN_COUNT: i64 = i64::MIN;
+
+/// Hashes identities, in one process always alike.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// Some entries of a manifest.
+#[derive(Debug)]
+pub struct PackedEntries {
+    rows: usize,
+    kind: PackedLongs,
+    partition: Dictionary,
+    bucket: PackedLongs,
+    total_buckets: PackedLongs,
+    file: PackedFiles,
+    /// A hash of level and name of each file.
+    hashes: Box<[u32]>,
+    /// What names of files end in, behind the last dot; each once.
+    extensions: Vec<String>,
+}
+
+/// The columns of `_FILE`.
+#[derive(Debug)]
+struct PackedFiles {
+    file_name: PackedBytes,
+    file_size: PackedLongs,
+    row_count: PackedLongs,
+    min_key: PackedBytes,
+    max_key: PackedBytes,
+    key_stats: PackedStats,
+    value_stats: PackedStats,
+    min_sequence_number: PackedLongs,
+    max_sequence_number: PackedLongs,
+    schema_id: PackedLongs,
+    level: PackedLongs,
+    extra_files: PackedBytes,
+    creation_time: PackedLongs,
+    delete_row_count: PackedLongs,
+    embedded_index: PackedBytes,
+    file_source: PackedLongs,
+    value_stats_cols: PackedBytes,
+    external_path: PackedBytes,
+    first_row_id: PackedLongs,
+    write_cols: PackedBytes,
+    write_cols_sequences: PackedBytes,
+}
+
+#[derive(Debug)]
+struct PackedStats {
+    min_values: PackedBytes,
+    max_values: PackedBytes,
+    null_counts: PackedBytes,
+}
+
+impl PackedEntries {
+    /// Packs the records of a batch.
+    pub fn pack(entries: &ManifestEntries<'_>) -> Result<Self> {
+        let rows = entries.len();
+        let (mut hashes, mut extensions) = (Vec::with_capacity(rows), Vec::<String>::new());
+        for row in 0..rows {
+            // Numbers that do not fit are found here.
+            (entries.kind(row)?, entries.bucket(row)?, entries.total_buckets(row)?, entries.partition(row)?);
+            let (name, level) = (entries.file_name(row)?, entries.level(row)?);
+            hashes.push(identity_hash(level, name.as_bytes()));
+            let extension = name.rsplit('.').next().unwrap_or(name);
+            if extensions.last().is_none_or(|last| last != extension) && !extensions.iter().any(|e| e == extension) {
+                extensions.push(extension.to_owned());
+            }
+        }
+        let longs = |column: &Longs| PackedLongs::pack(rows, |row| column.get(row));
+        Ok(Self {
+            rows,
+            kind: longs(&entries.kind),
+            partition: Dictionary::pack(rows, |row| entries.partition.get(row).unwrap_or_default()),
+            bucket: longs(&entries.bucket),
+            total_buckets: longs(&entries.total_buckets),
+            file: PackedFiles::pack(rows, &entries.file)?,
+            hashes: hashes.into(),
+            extensions,
+        })
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Whether the file is added or deleted.
+    pub fn kind(&self, row: usize) -> FileKind {
+        FileKind::from_number(self.kind.get(row).unwrap_or(0)).unwrap_or(FileKind::Add)
+    }
+
+    /// Whether all files are added.
+    pub fn only_adds(&self) -> bool {
+        (0..self.rows).all(|row| self.kind.get(row) == Some(0))
+    }
+
+    /// The different partitions, as serialized `BinaryRow`s.
+    pub fn partitions(&self) -> &[Arc<[u8]>] {
+        self.partition.values()
+    }
+
+    /// Which of the different partitions an entry has.
+    #[inline]
+    pub fn partition_code(&self, row: usize) -> usize {
+        self.partition.code(row)
+    }
+
+    /// The bucket's number.
+    #[inline]
+    pub fn bucket(&self, row: usize) -> i32 {
+        self.bucket.int(row)
+    }
+
+    /// How many buckets the partition had.
+    pub fn total_buckets(&self, row: usize) -> i32 {
+        self.total_buckets.int(row)
+    }
+
+    /// The level of the file.
+    pub fn level(&self, row: usize) -> i32 {
+        self.file.level.int(row)
+    }
+
+    /// The id of the schema that the file was written with.
+    pub fn schema_id(&self, row: usize) -> i64 {
+        self.file.schema_id.get(row).unwrap_or(0)
+    }
+
+    /// The size of the file in bytes.
+    pub fn file_size(&self, row: usize) -> i64 {
+        self.file.file_size.get(row).unwrap_or(0)
+    }
+
+    /// Physical rows of the file.
+    pub fn row_count(&self, row: usize) -> i64 {
+        self.file.row_count.get(row).unwrap_or(0)
+    }
+
+    /// The smallest sequence number of the file.
+    pub fn min_sequence_number(&self, row: usize) -> i64 {
+        self.file.min_sequence_number.get(row).unwrap_or(0)
+    }
+
+    /// The writer's wall clock, in milliseconds as if it were UTC.
+    pub fn creation_time_millis(&self, row: usize) -> Option<i64> {
+        self.file.creation_time.get(row)
+    }
+
+    /// The name of the file.
+    pub fn file_name(&self, row: usize) -> String {
+        self.file.file_name.text(row).unwrap_or_default()
+    }
+
+    /// A hash of the level and the name of the file.
+    pub fn identity_hash(&self, row: usize) -> u32 {
+        self.hashes.get(row).copied().unwrap_or(0)
+    }
+
+    /// What names of files end in, behind the last dot.
+    pub fn extensions(&self) -> &[String] {
+        &self.extensions
+    }
+
+    /// Whether two entries are of one file: all that makes a DELETE match an ADD but partition and bucket.
+    pub fn is_same_file(&self, row: usize, other: &Self, other_row: usize) -> bool {
+        let (a, b) = (&self.file, &other.file);
+        let same = |a: &PackedBytes, b: &PackedBytes| a.get(row) == b.get(other_row);
+        self.level(row) == other.level(other_row)
+            && same(&a.file_name, &b.file_name)
+            && a.extra_files.get(row).unwrap_or_default() == b.extra_files.get(other_row).unwrap_or_default()
+            && same(&a.embedded_index, &b.embedded_index)
+            && same(&a.external_path, &b.external_path)
+    }
+
+    /// The whole entry.
+    pub fn entry(&self, row: usize) -> Option<ManifestEntry> {
+        let partition = Arc::clone(self.partition.get(row)?);
+        Some(ManifestEntry {
+            kind: self.kind(row),
+            partition,
+            bucket: self.bucket(row),
+            total_buckets: self.total_buckets(row),
+            file: self.file.get(row),
+        })
+    }
+
+    /// The file alone.
+    pub fn file(&self, row: usize) -> DataFileMeta {
+        self.file.get(row)
+    }
+
+    /// Fills in of a file what statistics are looked up with; what else `file` says is of no meaning.
+    pub fn file_statistics(&self, row: usize, file: &mut DataFileMeta) {
+        self.file.statistics(row, file);
+    }
+
+    /// The memory it holds.
+    pub fn heap_bytes(&self) -> usize {
+        let columns = [&self.kind, &self.bucket, &self.total_buckets].map(PackedLongs::heap_bytes);
+        columns.iter().sum::<usize>()
+            + self.partition.heap_bytes()
+            + self.file.heap_bytes()
+            + self.hashes.len() * size_of::<u32>()
+            + self.extensions.iter().map(|e| e.capacity() + size_of::<String>()).sum::<usize>()
+            + size_of::<Self>()
+    }
+}
+
+fn identity_hash(level: i32, name: &[u8]) -> u32 {
+    (HASHER.hash_one((level, name)) & u64::from(u32::MAX)) as u32
+}
+
+impl PackedFiles {
+    fn pack(rows: usize, of: &DataFileColumns<'_>) -> Result<Self> {
+        let longs = |column: &Longs| PackedLongs::pack(rows, |row| column.get(row));
+        let bytes = |column: &super::columns::Binaries| PackedBytes::pack(rows, |row| column.get(row));
+        let text = |column: &Texts| PackedBytes::pack(rows, |row| column.get(row).map(str::as_bytes));
+        Ok(Self {
+            file_name: text(&of.file_name),
+            file_size: longs(&of.file_size),
+            row_count: longs(&of.row_count),
+            min_key: bytes(&of.min_key),
+            max_key: bytes(&of.max_key),
+            key_stats: PackedStats::pack(rows, &of.key_stats)?,
+            value_stats: PackedStats::pack(rows, &of.value_stats)?,
+            min_sequence_number: longs(&of.min_sequence_number),
+            max_sequence_number: longs(&of.max_sequence_number),
+            schema_id: longs(&of.schema_id),
+            level: longs(&of.level),
+            extra_files: pack_texts(rows, &of.extra_files)?,
+            creation_time: longs(&of.creation_time),
+            delete_row_count: longs(&of.delete_row_count),
+            embedded_index: bytes(&of.embedded_index),
+            file_source: PackedLongs::pack(rows, |row| of.file_source.int(row).map(i64::from)),
+            value_stats_cols: pack_texts(rows, &of.value_stats_cols)?,
+            external_path: text(&of.external_path),
+            first_row_id: longs(&of.first_row_id),
+            write_cols: pack_texts(rows, &of.write_cols)?,
+            write_cols_sequences: pack_longs(rows, &of.write_cols_sequences)?,
+        })
+    }
+
+    fn get(&self, row: usize) -> DataFileMeta {
+        let long = |column: &PackedLongs| column.get(row).unwrap_or(0);
+        let sequences = self.write_cols_sequences.get(row).map(|bytes| unpack_longs(&bytes));
+        DataFileMeta {
+            file_name: self.file_name.text(row).unwrap_or_default(),
+            file_size: long(&self.file_size),
+            row_count: long(&self.row_count),
+            min_key: self.min_key.get(row).unwrap_or_default(),
+            max_key: self.max_key.get(row).unwrap_or_default(),
+            key_stats: self.key_stats.get(row),
+            value_stats: self.value_stats.get(row),
+            min_sequence_number: long(&self.min_sequence_number),
+            max_sequence_number: long(&self.max_sequence_number),
+            schema_id: long(&self.schema_id),
+            level: self.level.int(row),
+            extra_files: self.extra_files.get(row).map(|bytes| unpack_texts(&bytes)).unwrap_or_default(),
+            creation_time_millis: self.creation_time.get(row),
+            delete_row_count: self.delete_row_count.get(row),
+            embedded_index: self.embedded_index.get(row),
+            file_source: self.file_source.get(row).and_then(|source| i32::try_from(source).ok()),
+            value_stats_cols: self.value_stats_cols.get(row).map(|bytes| unpack_texts(&bytes)),
+            external_path: self.external_path.text(row),
+            first_row_id: self.first_row_id.get(row),
+            write_cols: self.write_cols.get(row).map(|bytes| unpack_texts(&bytes)),
+            write_cols_sequences: sequences.and_then(|s| s.into_iter().collect()),
+        }
+    }
+
+    fn statistics(&self, row: usize, file: &mut DataFileMeta) {
+        file.row_count = self.row_count.get(row).unwrap_or(0);
+        file.schema_id = self.schema_id.get(row).unwrap_or(0);
+        file.level = self.level.int(row);
+        let name = std::mem::take(&mut file.file_name);
+        let mut name = name.into_bytes();
+        name.clear();
+        self.file_name.append_to(row, &mut name);
+        file.file_name = String::from_utf8(name).unwrap_or_default();
+        self.value_stats.fill(row, &mut file.value_stats);
+        self.key_stats.fill(row, &mut file.key_stats);
+        let texts = |column: &PackedBytes| match column.is_all_null() {
+            true => None,
+            false => column.get(row).map(|bytes| unpack_texts(&bytes)),
+        };
+        file.value_stats_cols = texts(&self.value_stats_cols);
+        file.write_cols = texts(&self.write_cols);
+        file.embedded_index = if self.embedded_index.is_all_null() { None } else { self.embedded_index.get(row) };
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let longs = [
+            &self.file_size,
+            &self.row_count,
+            &self.min_sequence_number,
+            &self.max_sequence_number,
+            &self.schema_id,
+            &self.level,
+            &self.creation_time,
+            &self.delete_row_count,
+            &self.file_source,
+            &self.first_row_id,
+        ];
+        let bytes = [
+            &self.file_name,
+            &self.min_key,
+            &self.max_key,
+            &self.extra_files,
+            &self.embedded_index,
+            &self.value_stats_cols,
+            &self.external_path,
+            &self.write_cols,
+            &self.write_cols_sequences,
+        ];
+        longs.iter().map(|c| c.heap_bytes()).sum::<usize>()
+            + bytes.iter().map(|c| c.heap_bytes()).sum::<usize>()
+            + self.key_stats.heap_bytes()
+            + self.value_stats.heap_bytes()
+    }
+}
+
+impl PackedStats {
+    fn pack(rows: usize, of: &StatsColumns) -> Result<Self> {
+        Ok(Self {
+            min_values: PackedBytes::pack(rows, |row| of.min_values.get(row)),
+            max_values: PackedBytes::pack(rows, |row| of.max_values.get(row)),
+            null_counts: pack_longs(rows, &of.null_counts)?,
+        })
+    }
+
+    fn get(&self, row: usize) -> SimpleStats {
+        SimpleStats {
+            min_values: self.min_values.get(row).unwrap_or_default(),
+            max_values: self.max_values.get(row).unwrap_or_default(),
+            null_counts: self.null_counts.get(row).map(|bytes| unpack_longs(&bytes)).unwrap_or_default(),
+        }
+    }
+
+    fn fill(&self, row: usize, stats: &mut SimpleStats) {
+        stats.min_values.clear();
+        self.min_values.append_to(row, &mut stats.min_values);
+        stats.max_values.clear();
+        self.max_values.append_to(row, &mut stats.max_values);
+        stats.null_counts.clear();
+        if let Some(bytes) = self.null_counts.get(row) {
+            stats.null_counts.extend(longs_in(&bytes));
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        [&self.min_values, &self.max_values, &self.null_counts].iter().map(|c| c.heap_bytes()).sum()
+    }
+}
+
+/// Lists as byte strings, eight bytes for each element.
+fn pack_longs(rows: usize, lists: &ListsOf<Longs>) -> Result<PackedBytes> {
+    pack_lists(rows, lists, |values: &Longs, at, out| {
+        out.extend_from_slice(&values.get(at).unwrap_or(UNKNOWN_COUNT).to_le_bytes());
+    })
+}
+
+fn unpack_longs(bytes: &[u8]) -> Vec<Option<i64>> {
+    longs_in(bytes).collect()
+}
+
+fn longs_in(bytes: &[u8]) -> impl Iterator<Item = Option<i64>> {
+    let (words, _) = bytes.as_chunks();
+    words.iter().map(|word| Some(i64::from_le_bytes(*word)).filter(|value| *value != UNKNOWN_COUNT))
+}
+
+/// Lists as byte strings, each element after its length; elements that are NULL are left out.
+fn pack_texts(rows: usize, lists: &ListsOf<Texts>) -> Result<PackedBytes> {
+    pack_lists(rows, lists, |values: &Texts, at, out| {
+        if let Some(text) = values.get(at) {
+            // A text of an Arrow array is shorter than 2 GB.
+            out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            out.extend_from_slice(text.as_bytes());
+        }
+    })
+}
+
+fn unpack_texts(mut bytes: &[u8]) -> Vec<String> {
+    let mut texts = vec![];
+    while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
+        let Some((text, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize) else { break };
+        texts.push(String::from_utf8_lossy(text).into_owned());
+        bytes = rest;
+    }
+    texts
+}
+
+fn pack_lists<T>(rows: usize, lists: &ListsOf<T>, encode: impl Fn(&T, usize, &mut Vec<u8>)) -> Result<PackedBytes> {
+    let (mut data, mut ranges) = (vec![], Vec::with_capacity(rows));
+    for row in 0..rows {
+        let start = data.len();
+        let list = lists.range(row);
+        ranges.push(list.map(|list| {
+            list.for_each(|at| encode(lists.values(), at, &mut data));
+            start..data.len()
+        }));
+    }
+    if u32::try_from(data.len()).is_err() {
+        return Err(Error::unsupported("manifests with lists of more than 4 GB"));
+    }
+    let slice = |row: usize| ranges.get(row).cloned().flatten().and_then(|range| data.get(range));
+    Ok(PackedBytes::pack(rows, slice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::columns_for_tests::batch_of_entries as batch_of;
+
+    fn entry(i: i64) -> ManifestEntry {
+        let mut file = DataFileMeta::for_tests(&format!("data-{i}.orc"));
+        file.file_size = 1000 + i;
+        file.value_stats.null_counts = vec![Some(i), None];
+        if i % 3 == 0 {
+            file.extra_files = vec!["a.index".into(), String::new()];
+            file.value_stats_cols = Some(vec!["a".into(), "bé".into()]);
+            file.embedded_index = Some(vec![1, 2, 3]);
+            file.external_path = Some(format!("s3://b/{i}"));
+            file.write_cols = Some(vec![]);
+            file.first_row_id = Some(i * 1_000_000_000_000);
+            file.delete_row_count = None;
+        }
+        let kind = if i % 5 == 4 { FileKind::Delete } else { FileKind::Add };
+        ManifestEntry { kind, partition: vec![0, (i / 7) as u8].into(), bucket: i as i32 % 4, total_buckets: 4, file }
+    }
+
+    #[test]
+    fn entries_come_back() {
+        for n in [0, 1, 2, 50] {
+            let entries: Vec<_> = (0..n).map(entry).collect();
+            let batch = batch_of(&entries);
+            let packed = PackedEntries::pack(&ManifestEntries::new(&batch).unwrap()).unwrap();
+            let got: Vec<_> = (0..packed.len()).map(|row| packed.entry(row).unwrap()).collect();
+            assert_eq!(got, entries);
+            let mut file = DataFileMeta::empty();
+            for (row, entry) in entries.iter().enumerate() {
+                packed.file_statistics(row, &mut file);
+                assert_eq!((&file.value_stats, &file.key_stats), (&entry.file.value_stats, &entry.file.key_stats));
+                assert_eq!(
+                    (&file.value_stats_cols, &file.write_cols),
+                    (&entry.file.value_stats_cols, &entry.file.write_cols)
+                );
+                assert_eq!((&file.file_name, file.row_count), (&entry.file.file_name, entry.file.row_count));
+                let next = (row + 1) % entries.len();
+                assert_eq!(packed.is_same_file(row, &packed, next), entries.len() == 1);
+                assert_eq!(packed.file_name(row), entry.file.file_name);
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_takes_few_bytes() {
+        let entries: Vec<_> = (0..8000).map(|i| entry(i * 3 + 1)).collect();
+        let batch = batch_of(&entries);
+        let packed = PackedEntries::pack(&ManifestEntries::new(&batch).unwrap()).unwrap();
+        assert!(packed.heap_bytes() / packed.len() < 60, "{}", packed.heap_bytes() / packed.len());
+    }
+}
