@@ -27,8 +27,7 @@ use crate::error::{Error, Result};
 use crate::exec::assign::ScanUnit;
 use crate::exec::context::ScanContext;
 use crate::exec::{raw_read, unit_filter};
-use crate::file::Lane;
-use crate::file::{self, Narrowing, PruneSwitches};
+use crate::file::{self, Lane, Narrowing, PruneSwitches};
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::column_type;
 use crate::spec::data_file::DataFileMeta;
@@ -126,7 +125,7 @@ pub struct KeyReader {
     pub context: Arc<ScanContext>,
     /// How versions are merged.
     pub spec: Arc<MergeSpec>,
-    /// Where reads are counted.
+    /// Through which files are read.
     pub lane: Arc<Lane>,
     /// What keys must fulfil.
     pub filter: Option<Arc<KeyFilter>>,
