@@ -298,7 +298,8 @@ impl ExecutionPlan for PaimonScanExec {
             (None, Some(_)) => Statistics { num_rows: self.rows_within_fetch(), ..all.clone().to_inexact() },
             (Some(at), _) => {
                 let rows = self.limited(self.partitions.rows_of(at));
-                let exact = matches!(all.num_rows, Precision::Exact(_));
+                // An idle output partition takes over tasks of others.
+                let exact = matches!(all.num_rows, Precision::Exact(_)) && self.partitions.len() == 1;
                 Statistics {
                     num_rows: if exact { rows } else { rows.to_inexact() },
                     ..Statistics::new_unknown(self.context.schema())

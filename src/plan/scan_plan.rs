@@ -397,14 +397,12 @@ impl Visible {
 }
 
 /// The levels of a primary-key table that are read. Level 0 waits for compaction where deletion vectors or the first row
-/// of a key are only known after it; what is read then needs no merging, which is all that `$ro` asks for.
+/// of a key are only known after it.
 fn levels(options: &TableOptions, read_optimized: bool) -> RangeInclusive<i32> {
     let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
-    if vectors || options.merge_engine == MergeEngine::FirstRow {
-        return 1..=i32::MAX;
-    }
-    match read_optimized {
-        true => options.top_level()..=options.top_level(),
+    match vectors || options.merge_engine == MergeEngine::FirstRow {
+        _ if read_optimized => options.top_level()..=options.top_level(),
+        true => 1..=i32::MAX,
         false => i32::MIN..=i32::MAX,
     }
 }

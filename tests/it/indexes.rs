@@ -58,7 +58,7 @@ const CONDITIONS: [(&str, usize); 40] = [
     ("s > 'word 45' AND s < 'word 51'", 0),
     ("s IS NULL AND i IS NOT NULL", 3),
     ("d = DATE '2025-04-11'", 1),
-    ("d < DATE '2020-06-01'", 0),
+    ("d < DATE '2022-06-01'", 0),
     ("t = TIMESTAMP '2025-04-11 01:02:03.000035'", 1),
     ("t > TIMESTAMP '2029-05-01 00:00:00'", 0),
     ("m = TIMESTAMP '2025-04-11 01:02:03.004'", 1),

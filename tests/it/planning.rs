@@ -89,7 +89,7 @@ async fn a_point_query_by_name_asks_for_little() {
 #[tokio::test]
 async fn a_snapshot_is_built_on_another_one_and_found_by_whoever_names_it() {
     let (context, store) = session(Duration::ZERO, &warehouse());
-    let of = |version: &str| format!("SELECT * FROM paimon.refs.\"snapshots@{version}\"");
+    let of = |version: &str| format!("SELECT * FROM paimon.refs.\"snapshots@{version}\" ORDER BY id");
     assert_eq!(manifests(&plan(&context, &store, &of("2")).await.1), 2);
     assert_eq!(manifests(&plan(&context, &store, &of("3")).await.1), 1);
     assert_eq!(manifests(&plan(&context, &store, &of("1")).await.1), 0);
