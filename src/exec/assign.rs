@@ -74,6 +74,14 @@ impl ScanTask {
         self.rows().get_value().copied().unwrap_or(0)
     }
 
+    /// Whether keys must be merged for it.
+    pub fn merges(&self) -> bool {
+        match self {
+            ScanTask::Read(unit) => unit.merge.is_some(),
+            ScanTask::Combine(_) => true,
+        }
+    }
+
     /// Whether its files lie on a disk of this machine.
     pub fn is_local(&self) -> bool {
         let path = match self {

@@ -34,6 +34,11 @@ impl Dealt {
         Ok(Self { splits, spec, partitions: tasks.len(), tasks: OnceLock::from(tasks) })
     }
 
+    /// Tasks that were dealt out otherwise.
+    pub fn of_tasks(splits: Splits, spec: Arc<ScanSpec>, tasks: Vec<Vec<ScanTask>>) -> Self {
+        Self { splits, spec, partitions: tasks.len(), tasks: OnceLock::from(tasks) }
+    }
+
     /// How many output partitions there are; some may have nothing to do.
     pub fn len(&self) -> usize {
         self.partitions

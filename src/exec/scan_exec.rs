@@ -31,6 +31,7 @@ use datafusion::physical_plan::{
 };
 use futures::TryFutureExt;
 
+use super::assign::ScanTask;
 use super::context::{ScanContext, ScanSpec};
 use super::dealt::Dealt;
 use super::filter::ScanFilters;
@@ -93,6 +94,15 @@ impl PaimonScanExec {
     /// The splits that are read; they are made now, if they were not yet.
     pub fn splits(&self) -> Result<Arc<[DataSplit]>> {
         self.splits.get().map(Arc::clone)
+    }
+
+    /// The same scan, dealt out otherwise: the tasks of each output partition.
+    #[must_use]
+    pub fn with_tasks(&self, tasks: Vec<Vec<ScanTask>>) -> Self {
+        let properties = properties(&self.context, tasks.len());
+        let partitions = Dealt::of_tasks(self.splits.clone(), Arc::clone(self.context.spec()), tasks);
+        let metrics = metrics_of(&self.label);
+        Self { partitions: Arc::new(partitions), properties, metrics, ..self.clone() }
     }
 
     /// What the rows are filtered by, or spared by.
@@ -288,7 +298,8 @@ impl ExecutionPlan for PaimonScanExec {
             (None, Some(_)) => Statistics { num_rows: self.rows_within_fetch(), ..all.clone().to_inexact() },
             (Some(at), _) => {
                 let rows = self.limited(self.partitions.rows_of(at));
-                let exact = matches!(all.num_rows, Precision::Exact(_));
+                // An idle output partition takes over tasks of others.
+                let exact = matches!(all.num_rows, Precision::Exact(_)) && self.partitions.len() == 1;
                 Statistics {
                     num_rows: if exact { rows } else { rows.to_inexact() },
                     ..Statistics::new_unknown(self.context.schema())

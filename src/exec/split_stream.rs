@@ -29,6 +29,9 @@ use crate::file::warmup::decode_ahead;
 use crate::file::{BatchStream, Lane, PruneSwitches};
 use crate::options::enums::WarmupLevel;
 
+/// Tasks that merge keys are opened so far ahead at most.
+const MERGES_AHEAD: usize = 4;
+
 /// The batches of one output partition.
 pub struct SplitStream {
     context: Arc<ScanContext>,
@@ -41,8 +44,10 @@ pub struct SplitStream {
     /// Tasks that are being opened, or are open.
     ahead: VecDeque<Opening>,
     current: Option<BatchStream>,
-    /// Whether the last task's files lie on a disk of this machine.
+    /// Whether the files of the last task lie on a disk of this machine.
     is_local: bool,
+    /// Whether keys are merged for the last task.
+    merges: bool,
     /// Rows that the tasks so far may still give.
     rows_open: usize,
     /// Rows that may still be given out.
@@ -70,7 +75,7 @@ impl SplitStream {
     ) -> Self {
         let lane = Lane::new(&run.read_ahead, metrics.prefetch.clone(), metrics.io());
         let (ahead, rows_left) = (VecDeque::new(), fetch.unwrap_or(usize::MAX));
-        let (current, is_local, rows_open) = (None, false, 0);
+        let (current, is_local, merges, rows_open) = (None, false, false, 0);
         Self {
             context,
             run,
@@ -82,6 +87,7 @@ impl SplitStream {
             ahead,
             current,
             is_local,
+            merges,
             rows_open,
             rows_left,
         }
@@ -90,7 +96,7 @@ impl SplitStream {
     /// Begins to open a task.
     fn open(&mut self, of: ScanTask, ahead: bool) -> Opening {
         let (context, mode, lane) = (Arc::clone(&self.context), self.mode(), Arc::clone(&self.lane));
-        self.is_local = of.is_local();
+        (self.is_local, self.merges) = (of.is_local(), of.merges());
         let decodes = lane.settings().warmup == WarmupLevel::Decoded && !lane.steps_aside(self.is_local);
         let task = of.clone();
         let task = SpawnedTask::spawn(async move {
@@ -108,6 +114,8 @@ impl SplitStream {
     fn open_ahead(&mut self) {
         let (most, most_bytes) = self.lane.files_ahead(self.is_local);
         loop {
+            // Keys are merged in memory that no budget bounds.
+            let most = if self.merges { most.min(MERGES_AHEAD) } else { most };
             let bytes = self.ahead.iter().map(|opening| opening.bytes).fold(0, u64::saturating_add);
             if self.ahead.len() >= most || bytes >= most_bytes || self.rows_open >= self.rows_left {
                 return;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use super::live_entries::{LiveEntries, PackedManifest};
 use super::manifests::{ManifestReader, blocking};
 use super::prune::Pruning;
-use super::report::LiveEntriesFrom;
+use super::report::{Kept, LiveEntriesFrom};
 use super::snapshot::SnapshotManager;
 use crate::cache::{CacheKey, CacheKind, CacheValue, PaimonCache};
 use crate::error::Result;
@@ -91,6 +91,8 @@ impl EntryCache<'_> {
             self.cache.cache().put(lists_key, Arc::clone(&lists) as _);
             return self.wanted(all, true).await;
         }
+        // Somebody else may be the one who reads.
+        self.came_from(LiveEntriesFrom::Cache);
         let live = self.cache.get_or_load(key.clone(), self.whole(all)).await?;
         self.cache.cache().remove(&lists_key);
         self.cache.keep_in_group(&self.group(), &key, self.max_snapshots);
@@ -138,7 +140,7 @@ impl EntryCache<'_> {
             true => LiveEntriesFrom::Manifests,
             false => LiveEntriesFrom::OtherSnapshot,
         });
-        self.pruning.count(|report| report.manifests.kept = report.manifests.seen);
+        self.pruning.count(|report| report.manifests = Kept { seen: all.len(), kept: all.len() });
         let manifests = self.manifests(all, &known).await?;
         // What is part of the whole from here on need not be kept by itself.
         manifests.iter().for_each(|manifest| self.cache.cache().remove(&self.key_of(&manifest.name)));
@@ -155,9 +157,10 @@ impl EntryCache<'_> {
         all: &[ManifestFileMeta],
         known: &HashMap<&str, &Arc<PackedManifest>>,
     ) -> Result<Vec<Arc<PackedManifest>>> {
+        let keeps = self.max_snapshots > 0;
         let kept = |m: &ManifestFileMeta| {
             let known = known.get(m.file_name.as_str()).map(|m| Arc::clone(m));
-            known.or_else(|| self.cache.peek(&self.key_of(&m.file_name)))
+            known.or_else(|| if keeps { self.cache.peek(&self.key_of(&m.file_name)) } else { None })
         };
         let mut manifests: Vec<Option<Arc<PackedManifest>>> = all.iter().map(kept).collect();
         let missing = all.iter().zip(&manifests).filter(|(_, kept)| kept.is_none()).map(|(m, _)| m.clone());

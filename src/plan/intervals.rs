@@ -81,7 +81,8 @@ fn runs<T>(section: Vec<Ranged<T>>) -> Vec<SortedRun<T>> {
 }
 
 /// Column by column, NULL first. As in the merge of keys, `-0.0` and `0.0` are one key.
-fn compare(a: &Key, b: &Key) -> Ordering {
+/// Compares values column by column; NULL is least.
+pub fn compare(a: &[Option<Datum>], b: &[Option<Datum>]) -> Ordering {
     let column = |(a, b): (&Option<Datum>, &Option<Datum>)| match (a, b) {
         (Some(Datum::Double(a)), Some(Datum::Double(b))) if a == b => Ordering::Equal,
         (Some(Datum::Float(a)), Some(Datum::Float(b))) if a == b => Ordering::Equal,

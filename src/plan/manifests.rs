@@ -4,12 +4,14 @@
 //! lists. Files are fetched at the same time, large ones each decoded on a blocking thread; nothing goes on when the
 //! future is dropped, but for what such a thread has begun.
 
-use std::sync::Arc;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::RecordBatch;
 use bytes::Bytes;
 use datafusion::common::runtime::SpawnedTask;
 use futures::{StreamExt, TryStreamExt, stream};
+use tokio::sync::Semaphore;
 
 use super::live_entries::PackedManifest;
 use crate::error::{Error, Result};
@@ -22,11 +24,15 @@ use crate::spec::packed_entries::PackedEntries;
 use crate::spec::snapshot::Snapshot;
 use crate::storage::{Location, Storage};
 
+/// Lets as many large manifests be decoded at once as there are processors.
+static DECODERS: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get)));
+
 /// How many manifests are under way at once.
 const CONCURRENT_MANIFESTS: usize = 32;
 
-/// How many entries are packed together.
-const CHUNK_ROWS: usize = 4096;
+/// How many entries are packed together; few, so that decoding them needs little memory.
+const CHUNK_ROWS: usize = 1024;
 
 /// Manifests up to this size are decoded where they are read.
 const SMALL_MANIFEST_BYTES: usize = 64 << 10;
@@ -82,8 +88,15 @@ impl ManifestReader {
             })?;
             Ok(chunks)
         };
-        // A task of its own is enough for what takes less than the way to another thread.
-        let chunks = if is_small { pack() } else { blocking(pack).await };
+        // A task of its own is enough for what takes less than the way to another thread. More threads than processors
+        // would only need more memory.
+        let chunks = match is_small {
+            true => pack(),
+            false => {
+                let _permit = DECODERS.acquire().await;
+                blocking(pack).await
+            }
+        };
         let chunks = chunks.map_err(|e: Error| e.in_file(&location))?;
         Ok(Arc::new(PackedManifest { name: manifest.file_name.as_str().into(), chunks }))
     }

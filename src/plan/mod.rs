@@ -3,6 +3,7 @@
 //! In: a table and the options of a read. Out: which snapshot and schema the read sees ([`time_travel`]), and the splits
 //! of it ([`scan_plan`]). Reads metadata only; knows nothing of how splits are executed.
 
+pub mod chain;
 pub mod deletion_files;
 pub mod entry_cache;
 pub mod intervals;

@@ -10,7 +10,8 @@
 //!
 //! What the predicate rules out is left out at every step ([`prune`](super::prune)), and counted ([`ScanReport`]).
 //!
-//! Table option `scan.fallback-branch` adds the splits of another branch for the partitions that this one lacks.
+//! Table option `scan.fallback-branch` adds the splits of another branch for the partitions that this one lacks. Chain
+//! tables are put together of two other branches ([`chain`](super::chain)).
 //! Java: `AbstractFileStoreScan`, `SnapshotReaderImpl`, `FallbackReadFileStoreTable`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 use futures::future::try_join_all;
 
+use super::chain::plan_chain;
 use super::deletion_files::{BucketPath, DeletionFiles};
 use super::entry_cache::EntryCache;
 use super::live_entries::LiveEntries;
@@ -39,7 +41,7 @@ use crate::options::TableOptions;
 use crate::options::enums::MergeEngine;
 use crate::predicate::{ColumnRef, Predicate};
 use crate::spec::index_manifest::IndexManifestEntry;
-use crate::spec::layout::POSTPONE_BUCKET;
+use crate::spec::layout::{MAIN_BRANCH, POSTPONE_BUCKET};
 use crate::spec::packed_entries::PackedEntries;
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_schema::TableSchema;
@@ -101,6 +103,9 @@ pub struct PlannedBranch {
 
 /// Plans a read.
 pub async fn plan_scan(request: ScanRequest<'_>) -> Result<ScanPlan> {
+    if request.options.chain_table_enabled && request.manager.branch() == MAIN_BRANCH {
+        return plan_chain(request).await;
+    }
     let snapshot_id = request.version.snapshot.as_ref().map(|s| s.id);
     let own = plan_branch(request, None).await?;
     let (mut splits, mut report) = (own.splits, own.report);
@@ -123,12 +128,12 @@ pub async fn plan_scan(request: ScanRequest<'_>) -> Result<ScanPlan> {
 }
 
 /// What a scan reads of one branch.
-struct BranchPlan {
-    splits: Splits,
-    branch: PlannedBranch,
+pub(super) struct BranchPlan {
+    pub(super) splits: Splits,
+    pub(super) branch: PlannedBranch,
     /// The partitions that the branch has, whether or not anything is read of them.
-    partitions: HashSet<Arc<[u8]>>,
-    report: ScanReport,
+    pub(super) partitions: HashSet<Arc<[u8]>>,
+    pub(super) report: ScanReport,
 }
 
 /// Plans another branch with the options of its own, at the time of the snapshot that is read of the first branch.
@@ -136,10 +141,19 @@ async fn plan_fallback(request: ScanRequest<'_>, branch: &str) -> Result<BranchP
     if request.version.schema.partition_keys.is_empty() {
         return Err(Error::invalid_option("'scan.fallback-branch' needs a partitioned table"));
     }
+    let travel = travel_of_fallback(request, &request.manager.with_branch(branch)?).await?;
+    plan_other_branch(request, branch, travel).await
+}
+
+/// Plans another branch with the options of its own, at the snapshot that `travel` chooses of it.
+pub(super) async fn plan_other_branch(
+    request: ScanRequest<'_>,
+    branch: &str,
+    travel: BTreeMap<String, String>,
+) -> Result<BranchPlan> {
     let manager = request.manager.with_branch(branch)?;
     manager.check_branch().await?;
     let schema = manager.latest_schema().await?;
-    let travel = travel_of_fallback(request, &manager).await?;
     let options = TableOptions::effective(&schema.options, &travel)?;
     let version = resolve(&options, &manager, request.zone).await?;
     check_same_partitions(&request.version.schema, &version.schema)?;
@@ -181,13 +195,13 @@ fn check_same_partitions(own: &TableSchema, other: &TableSchema) -> Result<()> {
     };
     match columns(own) == columns(other) {
         true => Ok(()),
-        false => Err(Error::unsupported("a fallback branch with other partition columns")),
+        false => Err(Error::unsupported("another branch with other partition columns")),
     }
 }
 
 async fn plan_branch(request: ScanRequest<'_>, name: Option<Arc<str>>) -> Result<BranchPlan> {
-    let ScanRequest { manager, version, options, .. } = request;
-    check_supported(&version.schema, options, manager.branch())?;
+    let ScanRequest { version, options, .. } = request;
+    check_supported(&version.schema, options)?;
     let pruning = Pruning::new(request.predicate, &version.schema, options);
     let pruning = match options.scan_fallback_branch.is_some() && name.is_none() {
         true => pruning.with_late_buckets(),
@@ -383,14 +397,12 @@ impl Visible {
 }
 
 /// The levels of a primary-key table that are read. Level 0 waits for compaction where deletion vectors or the first row
-/// of a key are only known after it; what is read then needs no merging, which is all that `$ro` asks for.
+/// of a key are only known after it.
 fn levels(options: &TableOptions, read_optimized: bool) -> RangeInclusive<i32> {
     let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
-    if vectors || options.merge_engine == MergeEngine::FirstRow {
-        return 1..=i32::MAX;
-    }
-    match read_optimized {
-        true => options.top_level()..=options.top_level(),
+    match vectors || options.merge_engine == MergeEngine::FirstRow {
+        _ if read_optimized => options.top_level()..=options.top_level(),
+        true => 1..=i32::MAX,
         false => i32::MIN..=i32::MAX,
     }
 }

@@ -88,13 +88,12 @@ pub fn in_sequence(
     let mut file = DataFileMeta::empty();
     for mut bucket in buckets {
         let seen = bucket.rows.len();
-        if pruning.asks_values(&bucket.partition)? {
+        if let Some(verdict) = pruning.of_partition(&bucket.partition)? {
             let mut rows = Vec::with_capacity(bucket.rows.len());
             for entry in bucket.rows {
                 let Some((chunk, row)) = live.get(entry) else { continue };
                 chunk.file_statistics(row, &mut file);
-                let keep = pruning.keeps_by_value(&bucket.partition, &file)?;
-                rows.extend(keep.then_some(entry));
+                rows.extend(pruning.keeps(&verdict, &file).then_some(entry));
             }
             bucket.rows = rows;
         }

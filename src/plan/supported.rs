@@ -6,14 +6,10 @@
 use crate::error::{Error, Result};
 use crate::options::TableOptions;
 use crate::options::enums::TableType;
-use crate::spec::layout::MAIN_BRANCH;
 use crate::spec::table_schema::TableSchema;
 
 /// Refuses tables with features that reading does not have.
-///
-/// `branch` is the branch that is read: a chain table puts its rows together in the main branch, the branches that it
-/// takes them from are tables like others.
-pub fn check_supported(schema: &TableSchema, options: &TableOptions, branch: &str) -> Result<()> {
+pub fn check_supported(schema: &TableSchema, options: &TableOptions) -> Result<()> {
     let refuse = |feature: &str| Err(Error::unsupported(format!("{feature} cannot be read yet")));
     match options.table_type {
         TableType::Table | TableType::MaterializedTable => {}
@@ -21,9 +17,6 @@ pub fn check_supported(schema: &TableSchema, options: &TableOptions, branch: &st
     }
     if options.data_evolution_enabled {
         return refuse("tables with data evolution ('data-evolution.enabled')");
-    }
-    if branch == MAIN_BRANCH && options.get("chain-table.enabled").is_some_and(|v| v.eq_ignore_ascii_case("true")) {
-        return refuse("chain tables ('chain-table.enabled')");
     }
     if !schema.primary_keys.is_empty() {
         let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;

@@ -211,8 +211,17 @@ impl PackedEntries {
         self.file.get(row)
     }
 
-    /// Fills in of a file what statistics are looked up with; what else `file` says is of no meaning.
+    /// Fills in of a file what is asked about its columns: their statistics and index, and of the name what it ends in.
+    /// What else `file` says is of no meaning.
     pub fn file_statistics(&self, row: usize, file: &mut DataFileMeta) {
+        match self.extensions.as_slice() {
+            [only] => {
+                if file.file_name.strip_prefix('.') != Some(only) {
+                    file.file_name = format!(".{only}");
+                }
+            }
+            _ => file.file_name = self.file_name(row),
+        }
         self.file.statistics(row, file);
     }
 
@@ -294,13 +303,7 @@ impl PackedFiles {
         file.row_count = self.row_count.get(row).unwrap_or(0);
         file.schema_id = self.schema_id.get(row).unwrap_or(0);
         file.level = self.level.int(row);
-        let name = std::mem::take(&mut file.file_name);
-        let mut name = name.into_bytes();
-        name.clear();
-        self.file_name.append_to(row, &mut name);
-        file.file_name = String::from_utf8(name).unwrap_or_default();
         self.value_stats.fill(row, &mut file.value_stats);
-        self.key_stats.fill(row, &mut file.key_stats);
         let texts = |column: &PackedBytes| match column.is_all_null() {
             true => None,
             false => column.get(row).map(|bytes| unpack_texts(&bytes)),
@@ -358,15 +361,18 @@ impl PackedStats {
         }
     }
 
+    /// The same, in memory that is there.
     fn fill(&self, row: usize, stats: &mut SimpleStats) {
+        stats.null_counts.clear();
+        let counts = &mut stats.min_values;
+        counts.clear();
+        if self.null_counts.append_to(row, counts) {
+            stats.null_counts.extend(longs_in(counts));
+        }
         stats.min_values.clear();
         self.min_values.append_to(row, &mut stats.min_values);
         stats.max_values.clear();
         self.max_values.append_to(row, &mut stats.max_values);
-        stats.null_counts.clear();
-        if let Some(bytes) = self.null_counts.get(row) {
-            stats.null_counts.extend(longs_in(&bytes));
-        }
     }
 
     fn heap_bytes(&self) -> usize {
@@ -461,12 +467,12 @@ mod tests {
             let mut file = DataFileMeta::empty();
             for (row, entry) in entries.iter().enumerate() {
                 packed.file_statistics(row, &mut file);
-                assert_eq!((&file.value_stats, &file.key_stats), (&entry.file.value_stats, &entry.file.key_stats));
+                assert_eq!(file.value_stats, entry.file.value_stats);
                 assert_eq!(
                     (&file.value_stats_cols, &file.write_cols),
                     (&entry.file.value_stats_cols, &entry.file.write_cols)
                 );
-                assert_eq!((&file.file_name, file.row_count), (&entry.file.file_name, entry.file.row_count));
+                assert_eq!((file.file_name.as_str(), file.row_count), (".orc", entry.file.row_count));
                 let next = (row + 1) % entries.len();
                 assert_eq!(packed.is_same_file(row, &packed, next), entries.len() == 1);
                 assert_eq!(packed.file_name(row), entry.file.file_name);

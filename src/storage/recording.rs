@@ -6,6 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -44,6 +45,7 @@ impl Request {
 pub struct RecordingStore {
     inner: Arc<dyn ObjectStore>,
     log: Mutex<Log>,
+    answer_after: Duration,
 }
 
 /// What was asked for, and how much of it one after the other.
@@ -65,7 +67,19 @@ impl fmt::Display for RecordingStore {
 impl RecordingStore {
     /// Records what is asked of `inner`.
     pub fn new(inner: Arc<dyn ObjectStore>) -> Self {
-        Self { inner, log: Mutex::default() }
+        Self { inner, log: Mutex::default(), answer_after: Duration::ZERO }
+    }
+
+    /// The same, but every read takes at least so long.
+    #[must_use]
+    pub fn answering_after(self, answer_after: Duration) -> Self {
+        Self { answer_after, ..self }
+    }
+
+    async fn wait(&self) {
+        if !self.answer_after.is_zero() {
+            tokio::time::sleep(self.answer_after).await;
+        }
     }
 
     /// The reads since the last call.
@@ -119,6 +133,7 @@ impl ObjectStore for RecordingStore {
             true => Request::Head(location.clone()),
             false => Request::Get(location.clone(), options.range.clone()),
         });
+        self.wait().await;
         let got = self.inner.get_opts(location, options).await;
         self.end(place);
         got
@@ -126,6 +141,7 @@ impl ObjectStore for RecordingStore {
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let place = self.begin(Request::GetRanges(location.clone(), ranges.to_vec()));
+        self.wait().await;
         let got = self.inner.get_ranges(location, ranges).await;
         self.end(place);
         got
@@ -142,6 +158,7 @@ impl ObjectStore for RecordingStore {
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         let place = self.begin(Request::List(prefix.cloned()));
+        self.wait().await;
         let got = self.inner.list_with_delimiter(prefix).await;
         self.end(place);
         got

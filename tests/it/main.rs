@@ -7,6 +7,7 @@ mod filters;
 mod golden;
 mod indexes;
 mod layout;
+mod merge;
 mod options;
 mod planning;
 mod read_ahead;

@@ -27,10 +27,10 @@ use crate::error::{Error, Result};
 use crate::exec::assign::ScanUnit;
 use crate::exec::context::ScanContext;
 use crate::exec::{raw_read, unit_filter};
-use crate::file::Lane;
-use crate::file::{self, Narrowing, PruneSwitches};
+use crate::file::{self, Lane, Narrowing, PruneSwitches};
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::column_type;
+use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::{DataField, TypeKind};
 use crate::spec::row_kind::RowKind;
 use crate::split::SplitFile;
@@ -80,7 +80,9 @@ pub fn known_of(runs: &[Vec<SplitFile>]) -> Vec<Known> {
     let bound = |at: usize| bounds.get(at).copied().unwrap_or((i64::MIN, i64::MAX, usize::MAX));
     by_sequence.sort_unstable_by_key(|at| bound(*at));
     let known = |adds_only| Known { sequence: None, adds_only };
-    let mut known: Vec<_> = files().map(|(_, meta)| known(meta.delete_row_count == Some(0))).collect();
+    // Some writers count no deletes in what they append; compaction counts them.
+    let compacted = |meta: &DataFileMeta| meta.level > 0 && meta.delete_row_count == Some(0);
+    let mut known: Vec<_> = files().map(|(_, meta)| known(compacted(meta))).collect();
     // Files whose sequence numbers overlap, directly or through others, follow each other.
     let mut rest = by_sequence.as_slice();
     while let Some(first) = rest.first() {
@@ -123,7 +125,7 @@ pub struct KeyReader {
     pub context: Arc<ScanContext>,
     /// How versions are merged.
     pub spec: Arc<MergeSpec>,
-    /// Where reads are counted.
+    /// Through which files are read.
     pub lane: Arc<Lane>,
     /// What keys must fulfil.
     pub filter: Option<Arc<KeyFilter>>,
@@ -358,10 +360,10 @@ pub fn read_ahead<T: Send + 'static>(items: BoxStream<'static, Result<T>>) -> Bo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::data_file::DataFileMeta;
 
-    fn file(min: i64, max: i64, deletes: Option<i64>) -> SplitFile {
+    fn file(min: i64, max: i64, level: i32, deletes: Option<i64>) -> SplitFile {
         let meta = DataFileMeta {
+            level,
             min_sequence_number: min,
             max_sequence_number: max,
             delete_row_count: deletes,
@@ -373,7 +375,7 @@ mod tests {
     #[test]
     fn sequences_are_read_where_those_of_runs_overlap() {
         let sequences = |runs: &[&[(i64, i64)]]| {
-            let run = |files: &&[(i64, i64)]| files.iter().map(|(min, max)| file(*min, *max, Some(0))).collect();
+            let run = |files: &&[(i64, i64)]| files.iter().map(|(min, max)| file(*min, *max, 0, Some(0))).collect();
             let runs: Vec<Vec<_>> = runs.iter().map(run).collect();
             known_of(&runs).iter().map(|known| known.sequence).collect::<Vec<_>>()
         };
@@ -403,7 +405,9 @@ mod tests {
 
     #[test]
     fn kinds_are_read_where_there_may_be_deletes() {
-        let runs = vec![vec![file(0, 1, Some(0)), file(2, 3, None)], vec![file(4, 5, Some(2))]];
-        assert_eq!(known_of(&runs).iter().map(|known| known.adds_only).collect::<Vec<_>>(), [true, false, false]);
+        let of_level = |level| vec![file(0, 1, level, Some(0)), file(2, 3, level, None), file(4, 5, level, Some(2))];
+        let runs = vec![of_level(5), of_level(0)];
+        let adds_only: Vec<_> = known_of(&runs).iter().map(|known| known.adds_only).collect();
+        assert_eq!(adds_only, [true, false, false, false, false, false]);
     }
 }

@@ -17,6 +17,9 @@ use crate::storage::InputFile;
 /// How much is read at once.
 const READ_BYTES: u64 = 4 << 20;
 
+/// How much is read at once where a few rows are enough.
+const FEW_ROWS_READ_BYTES: u64 = 256 << 10;
+
 /// The first read for a header that is not followed by wanted blocks.
 const HEADER_READ_BYTES: u64 = 64 << 10;
 
@@ -44,6 +47,8 @@ pub(super) struct BlockSource {
     /// The reads that are under way, one after the other; the first begins at `next`, the last ends at `sent`.
     ahead: VecDeque<Pending<Bytes>>,
     sent: u64,
+    /// How much is read at once.
+    read_bytes: u64,
     lane: FileLane,
     /// What of the budget the last read holds.
     held: Option<Held>,
@@ -51,7 +56,15 @@ pub(super) struct BlockSource {
 
 impl BlockSource {
     /// Reads the header, and stands before the first block of `range`.
-    pub(super) async fn open(file: InputFile, range: Option<Range<u64>>, lane: FileLane) -> Result<(Header, Self)> {
+    pub(super) async fn open(
+        file: InputFile,
+        range: Option<Range<u64>>,
+        mut lane: FileLane,
+        few_rows: bool,
+    ) -> Result<(Header, Self)> {
+        if few_rows {
+            lane.keep_to_next();
+        }
         let size_bytes = file.size_bytes().await?;
         let range = range.unwrap_or(0..size_bytes);
         let mut source = Self {
@@ -64,6 +77,7 @@ impl BlockSource {
             next: 0,
             ahead: VecDeque::new(),
             sent: 0,
+            read_bytes: if few_rows { FEW_ROWS_READ_BYTES } else { READ_BYTES },
             lane,
             held: None,
         };
@@ -71,7 +85,7 @@ impl BlockSource {
             return Err(Error::corrupt("expected an Avro file, found no bytes"));
         }
         let from = range.start.saturating_sub(SYNC_BYTES as u64);
-        let mut first_read = READ_BYTES.min(source.stop.max(HEADER_READ_BYTES));
+        let mut first_read = source.read_bytes.min(source.stop.max(HEADER_READ_BYTES));
         if from > 0 {
             (source.position, source.next, source.sent, first_read) = (from, from, from, HEADER_READ_BYTES);
             source.send();
@@ -138,7 +152,7 @@ impl BlockSource {
     /// Moves behind the next marker, or to the end where none comes.
     async fn find_sync(&mut self) -> Result<()> {
         while self.position + (SYNC_BYTES as u64) < self.stop {
-            self.fill(READ_BYTES.min(self.size_bytes - self.position)).await?;
+            self.fill(self.read_bytes.min(self.size_bytes - self.position)).await?;
             let bytes = self.take(self.queued() as usize);
             if let Some(at) = bytes.windows(SYNC_BYTES).position(|w| w == self.sync) {
                 let rest = bytes.slice(at + SYNC_BYTES..);
@@ -167,12 +181,12 @@ impl BlockSource {
             return;
         }
         let bytes = |source: &Self| source.sent - source.next;
-        while self.queued() <= READ_BYTES && self.lane.wants_more(self.ahead.len(), bytes(self)) && self.send() {}
+        while self.queued() <= self.read_bytes && self.lane.wants_more(self.ahead.len(), bytes(self)) && self.send() {}
     }
 
     /// Sends for the next read; false where there is none.
     fn send(&mut self) -> bool {
-        let range = self.sent..(self.sent + READ_BYTES).min(self.stop);
+        let range = self.sent..(self.sent + self.read_bytes).min(self.stop);
         if range.is_empty() {
             return false;
         }

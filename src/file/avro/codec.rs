@@ -9,6 +9,7 @@
 //! snappy      raw snappy, then CRC-32 of the plain bytes, 4 bytes, big end first
 //! ```
 
+use std::cell::Cell;
 use std::fmt;
 use std::io::Read;
 
@@ -24,6 +25,14 @@ const XZ_MEMORY_BYTES: u64 = 128 << 20;
 
 /// Raw snappy never shrinks data by more than this: a copy of 64 bytes takes two at least.
 const SNAPPY_MAX_RATIO: usize = 32;
+
+/// How far blocks of Zstandard mostly do not shrink.
+const ZSTD_LIKELY_RATIO: usize = 8;
+
+thread_local! {
+    /// What the last decompressor of a thread leaves for the next one: it is large, and files may be small.
+    static ZSTD: Cell<Option<zstd::bulk::Decompressor<'static>>> = const { Cell::new(None) };
+}
 
 /// A compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +71,15 @@ pub(crate) struct Decompressor {
 impl fmt::Debug for Decompressor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Decompressor({:?})", self.codec)
+    }
+}
+
+impl Drop for Decompressor {
+    fn drop(&mut self) {
+        if let Some(bulk) = self.zstd.take() {
+            // A thread that ends keeps nothing.
+            let _ = ZSTD.try_with(|kept| kept.set(Some(bulk)));
+        }
     }
 }
 
@@ -107,8 +125,10 @@ impl Decompressor {
 
     /// In one go when the estimate suffices: that needs no window buffer. Else as a stream.
     fn zstandard(&mut self, block: &[u8]) -> Result<Vec<u8>> {
-        let mut plain = Vec::with_capacity(self.estimate(block.len()));
-        let bulk = match self.zstd.take() {
+        // Metadata and text shrink well.
+        let likely = block.len().saturating_mul(ZSTD_LIKELY_RATIO).min(MAX_PLAIN_BYTES);
+        let mut plain = Vec::with_capacity(self.estimate(block.len()).max(likely));
+        let bulk = match self.zstd.take().or_else(|| ZSTD.try_with(Cell::take).ok().flatten()) {
             Some(bulk) => Ok(bulk),
             None => zstd::bulk::Decompressor::new(),
         };

@@ -62,7 +62,7 @@ async fn open_rows(request: ReadRequest) -> Result<Rows> {
         return Err(Error::internal("blocks in the middle of an Avro file do not know the positions of their rows"));
     }
     let lane = request.lane.file(&request.file);
-    let (header, blocks) = BlockSource::open(request.file, request.range, lane).await?;
+    let (header, blocks) = BlockSource::open(request.file, request.range, lane, request.limit.is_some()).await?;
     Ok(Rows {
         blocks,
         decompressor: Decompressor::new(header.codec),

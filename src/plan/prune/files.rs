@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::Pruning;
+use super::{PartitionVerdict, Pruning};
 use crate::error::Result;
 use crate::plan::report::Kept;
 use crate::predicate::file_index::{FileIndexResult, ask_embedded};
@@ -53,16 +53,22 @@ impl<'p> FilePruning<'p> {
     /// Whether the bounds of a file's columns let it hold rows that are taken. To be asked only of a file whose rows are
     /// rows of the table, or of all files together of which such rows are chosen.
     pub fn keeps_by_value(&self, partition: &[u8], file: &DataFileMeta) -> Result<bool> {
+        Ok(self.of_partition(partition)?.is_none_or(|verdict| self.keeps(&verdict, file)))
+    }
+
+    /// What is asked of the columns of files of a partition; `None` where nothing is.
+    pub fn of_partition(&self, partition: &[u8]) -> Result<Option<Arc<PartitionVerdict>>> {
         if self.pruning.predicate.is_always() {
-            return Ok(true);
+            return Ok(None);
         }
-        let verdict = self.pruning.partition(partition)?;
-        let Some(schema) = self.schemas.get(&file.schema_id) else { return Ok(true) };
-        if verdict.residual.is_always() {
-            return Ok(true);
-        }
+        Ok(Some(self.pruning.partition(partition)?).filter(|verdict| !verdict.residual.is_always()))
+    }
+
+    /// Whether the bounds of a file's columns, and the index in its manifest entry, let it hold rows that are taken.
+    pub fn keeps(&self, verdict: &PartitionVerdict, file: &DataFileMeta) -> bool {
+        let Some(schema) = self.schemas.get(&file.schema_id) else { return true };
         let by_stats = file_stats::may_match_by_value(&verdict.residual, file, schema);
-        Ok(by_stats && self.keeps_by_index(&verdict.residual, file, schema))
+        by_stats && self.keeps_by_index(&verdict.residual, file, schema)
     }
 
     /// Whether the index in a file's manifest entry lets it hold rows that are taken. One that cannot be read leaves
@@ -73,11 +79,6 @@ impl<'p> FilePruning<'p> {
         let kept = !matches!(said, Ok(FileIndexResult::Skip));
         self.pruning.count(|report| report.index.count(kept));
         kept
-    }
-
-    /// Whether the columns of files of a partition are asked about at all.
-    pub fn asks_values(&self, partition: &[u8]) -> Result<bool> {
-        Ok(!self.pruning.predicate.is_always() && !self.pruning.partition(partition)?.residual.is_always())
     }
 
     /// Counts a file that statistics were asked about.

@@ -47,7 +47,9 @@ final class Expected {
         Files.createDirectories(folder);
         String last = null;
         Iterator<Snapshot> snapshots = table.snapshotManager().snapshots();
-        while (snapshots.hasNext()) {
+        // What a chain table has are snapshots of other branches.
+        boolean chain = table.coreOptions().isChainTable() && folder.endsWith("main");
+        while (snapshots.hasNext() && !chain) {
             String id = Long.toString(snapshots.next().id());
             last = rows(table.copy(Map.of("scan.snapshot-id", id)));
             Files.writeString(folder.resolve(id + ".jsonl"), last);

@@ -14,6 +14,7 @@ import static org.apache.paimon.types.RowKind.UPDATE_BEFORE;
 import java.util.List;
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.schema.SchemaChange;
+import org.apache.paimon.types.RowKind;
 
 /** Primary-key tables whose rows come from several versions. A row may begin with its kind. */
 final class Merge {
@@ -32,6 +33,9 @@ final class Merge {
         Generate.TABLES.put("merge.evolved", Merge::evolved);
         Generate.TABLES.put("merge.zero_keys", Merge::zeroKeys);
         Generate.TABLES.put("merge.many_keys", Merge::manyKeys);
+        Generate.TABLES.put("merge.chain", Merge::chain);
+        Generate.TABLES.put("merge.pages", Merge::pages);
+        Generate.TABLES.put("merge.pages_aggregated", Merge::pagesAggregated);
     }
 
     private static Lab.Plan plan(String engine) {
@@ -147,5 +151,87 @@ final class Merge {
         Lab.create(c, d, t, plan("partial-update").column("id", INT().notNull()).column("n", INT()).column("v", STRING())
                         .option("partial-update.remove-record-on-delete", "true"))
                 .write(full).compactKeys().write(second).write(third);
+    }
+
+    /** Days of two regions: whole ones in one branch, changes in another, with gaps, deletes and late rows. */
+    private static void chain(Catalog c, String d, String t) throws Exception {
+        Lab lab = Lab.create(c, d, t, Lab.plan().column("id", INT().notNull()).column("v", STRING()).column("seq", INT())
+                .column("region", STRING().notNull()).column("dt", STRING().notNull()).partition("region", "dt")
+                .primaryKey("region", "dt", "id").option("bucket", "2").option("sequence.field", "seq")
+                .option("write-only", "true").option("partition.timestamp-pattern", "$dt")
+                .option("partition.timestamp-formatter", "yyyyMMdd").option("chain-table.enabled", "true")
+                .option("chain-table.chain-partition-keys", "dt"));
+        lab.branch("whole", null).branch("changes", null);
+        chained(lab.on("whole"));
+        chained(lab.on("changes"));
+        lab.on("whole").write(day("eu", 2, 1, "whole", 1), day("eu", 2, 2, "whole", 5), day("eu", 2, 3, "whole", 1),
+                        day("us", 1, 1, "us", 1))
+                .write(day("eu", 5, 1, "five", 9), day("eu", 5, 8, "five", 9));
+        lab.on("changes").write(day("eu", 1, 7, "before any", 1), day("eu", 2, 1, "hidden", 7), day("eu", 3, 1, "three", 2),
+                        day("eu", 3, 2, "late", 4), day("eu", 3, 4, "new", 2))
+                .write(day(DELETE, "eu", 4, 3, "gone", 3), day("eu", 4, 2, "four", 6), day("eu", 5, 1, "hidden", 10),
+                        day("eu", 6, 8, "six", 10), day("us", 3, 2, "us three", 1), day("asia", 1, 1, "asia", 1))
+                .write(day("eu", 4, 1, "again", 3), day("asia", 2, 2, "asia two", 1));
+        chained(lab);
+    }
+
+    private static void chained(Lab branch) throws Exception {
+        branch.option("scan.fallback-snapshot-branch", "whole").option("scan.fallback-delta-branch", "changes");
+    }
+
+    private static Object[] day(String region, int day, int id, String v, int seq) {
+        return row(id, v, seq, region, "2024080" + day);
+    }
+
+    private static Object[] day(RowKind kind, String region, int day, int id, String v, int seq) {
+        return row(kind, id, v, seq, region, "2024080" + day);
+    }
+
+    /** Keys of text and number on many pages, so that parts of them can be read; newer versions and deletes of some. */
+    private static void pages(Catalog c, String d, String t) throws Exception {
+        int keys = 1_200;
+        Object[][] full = new Object[keys][];
+        Object[][] second = new Object[keys / 3][];
+        Object[][] third = new Object[keys / 4][];
+        for (int i = 0; i < keys; i++) {
+            full[i] = row(String.format("k%03d", i / 4), i % 4, i, "v" + i);
+        }
+        for (int i = 0; i < second.length; i++) {
+            int k = 3 * i;
+            second[i] = row(i % 7 == 0 ? DELETE : INSERT, String.format("k%03d", k / 4), k % 4, -i, "w" + i);
+        }
+        for (int i = 0; i < third.length; i++) {
+            int k = 4 * i + (i > 200 ? 1_000 : 0);
+            third[i] = row(i % 11 == 0 ? DELETE : INSERT, String.format("k%03d", k / 4), k % 4, -10 * i, "x" + i);
+        }
+        paged(c, d, t, Lab.plan().primaryKey("name", "id").option("merge-engine", "deduplicate")
+                .column("name", STRING().notNull()).column("id", INT().notNull()).column("n", INT()).column("v", STRING()))
+                .write(full).compactKeys().write(second).write(third);
+    }
+
+    /** The same for numbers, whose versions are added up. */
+    private static void pagesAggregated(Catalog c, String d, String t) throws Exception {
+        Object[][] full = new Object[1_000][];
+        Object[][] second = new Object[400][];
+        Object[][] third = new Object[300][];
+        for (int i = 0; i < full.length; i++) {
+            full[i] = row(i, i, "v" + i);
+        }
+        for (int i = 0; i < second.length; i++) {
+            second[i] = row(2 * i, 1, i % 3 == 0 ? null : "w" + i);
+        }
+        for (int i = 0; i < third.length; i++) {
+            third[i] = row(5 * i, 1, "x" + i);
+        }
+        paged(c, d, t, Lab.plan().primaryKey("id").option("merge-engine", "aggregation")
+                .option("fields.n.aggregate-function", "sum").option("fields.v.aggregate-function", "max")
+                .column("id", BIGINT().notNull()).column("n", INT()).column("v", STRING()))
+                .write(full).compactKeys().write(second).write(third);
+    }
+
+    private static Lab paged(Catalog c, String d, String t, Lab.Plan plan) throws Exception {
+        return Lab.create(c, d, t, plan.option("bucket", "1").option("write-only", "true")
+                .option("parquet.page.size", "1024").option("parquet.page.row.count.limit", "64")
+                .option("parquet.enable.dictionary", "false"));
     }
 }
