@@ -75,7 +75,10 @@ impl PackedEntries {
         let (mut hashes, mut extensions) = (Vec::with_capacity(rows), Vec::<String>::new());
         for row in 0..rows {
             // Numbers that do not fit are found here.
-            (entries.kind(row)?, entries.bucket(row)?, entries.total_buckets(row)?, entries.partition(row)?);
+            entries.kind(row)?;
+            entries.bucket(row)?;
+            entries.total_buckets(row)?;
+            entries.partition(row)?;
             let (name, level) = (entries.file_name(row)?, entries.level(row)?);
             hashes.push(identity_hash(level, name.as_bytes()));
             let extension = name.rsplit('.').next().unwrap_or(name);
