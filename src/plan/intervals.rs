@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn zeros_are_one_key() {
         let zero = |z: f64| [Some(Datum::Double(z))];
-        assert_eq!(compare(&zero(-0.0).to_vec(), &zero(0.0).to_vec()), Ordering::Equal);
-        assert_eq!(compare(&zero(0.0).to_vec(), &zero(f64::NAN).to_vec()), Ordering::Less);
+        assert_eq!(compare(&zero(-0.0), &zero(0.0)), Ordering::Equal);
+        assert_eq!(compare(&zero(0.0), &zero(f64::NAN)), Ordering::Less);
     }
 
     proptest! {

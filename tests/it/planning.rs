@@ -31,7 +31,8 @@ fn session(answer_after: Duration, warehouse: &Path) -> (SessionContext, Arc<Rec
 
 /// Plans a query: how often that waits, and for what.
 async fn plan(context: &SessionContext, store: &RecordingStore, sql: &str) -> (usize, Vec<Request>) {
-    (store.take(), store.take_waits());
+    store.take();
+    store.take_waits();
     context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
     (store.take_waits(), store.take())
 }
