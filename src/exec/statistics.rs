@@ -124,7 +124,7 @@ impl Summary {
         rows: Precision<usize>,
         analyzed: Option<&Analyzed>,
     ) -> ColumnStatistics {
-        let (min, max) = self.bounds.and_then(|bounds| bounds.0).unzip();
+        let (min, max) = self.bounds.and_then(|bounds| bounds.0).filter(is_interval).unzip();
         let bound = |datum: Option<Datum>| match datum.and_then(|d| scalar(&field.data_type, d)) {
             Some(value) if certain && self.exact_bounds => Precision::Exact(value),
             Some(value) => Precision::Inexact(value),
@@ -151,6 +151,17 @@ impl Summary {
             ..ColumnStatistics::new_unknown()
         }
     }
+}
+
+/// Whether bounds are an interval, as the optimizer takes for granted: writers have put NaN into bounds, and there the
+/// least may be greater than the greatest.
+fn is_interval((min, max): &(Datum, Datum)) -> bool {
+    let is_nan = |value: &Datum| match value {
+        Datum::Float(v) => v.is_nan(),
+        Datum::Double(v) => v.is_nan(),
+        _ => false,
+    };
+    !is_nan(min) && !is_nan(max) && min.compare(max).is_some_and(Ordering::is_le)
 }
 
 fn scalar(data_type: &DataType, value: Datum) -> Option<ScalarValue> {
@@ -280,5 +291,26 @@ fn seen(bound: Datum, data_type: &DataType) -> Option<Datum> {
         Datum::Float(v) if v.is_nan() => None,
         Datum::Double(v) if v.is_nan() => None,
         bound => Some(as_seen(&bound, data_type).into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_that_are_no_interval_are_not_told() {
+        let double = |v| Datum::Double(v);
+        for (min, max, want) in [
+            (double(1.0), double(2.0), true),
+            (double(2.0), double(2.0), true),
+            (double(f64::NAN), double(2.0), false),
+            (double(1.0), double(f64::NAN), false),
+            (double(3.0), double(2.0), false),
+            (Datum::Int(3), Datum::Int(-3), false),
+            (Datum::Int(3), Datum::BigInt(4), false),
+        ] {
+            assert_eq!(is_interval(&(min.clone(), max.clone())), want, "{min:?} {max:?}");
+        }
     }
 }

@@ -397,13 +397,12 @@ impl Visible {
 }
 
 /// The levels of a primary-key table that are read. Level 0 waits for compaction where deletion vectors or the first row
-/// of a key are only known after it; `$ro` shows no less of such tables. Java: `ReadOptimizedTable`, whose choice of the top
-/// level `DataTableBatchScan` replaces where it skips level 0.
+/// of a key are only known after it.
 fn levels(options: &TableOptions, read_optimized: bool) -> RangeInclusive<i32> {
     let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
     match vectors || options.merge_engine == MergeEngine::FirstRow {
+        _ if read_optimized => options.top_level()..=options.top_level(),
         true => 1..=i32::MAX,
-        false if read_optimized => options.top_level()..=options.top_level(),
         false => i32::MIN..=i32::MAX,
     }
 }
