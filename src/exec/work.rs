@@ -6,6 +6,7 @@
 //! others may be executed elsewhere. Dropping a partition's stream drops its waiting tasks.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use datafusion::execution::TaskContext;
@@ -16,8 +17,8 @@ use crate::file::prefetch::{ReadAhead, ReadAheadSettings};
 /// The tasks that no output partition has begun.
 #[derive(Debug, Default)]
 pub struct WorkQueue {
-    /// Whether order must be kept: then each output partition does just its own tasks.
-    keeps_order: bool,
+    /// Whether each output partition does just its own tasks, because order must be kept.
+    own_only: AtomicBool,
     partitions: Mutex<BTreeMap<usize, VecDeque<ScanTask>>>,
 }
 
@@ -37,7 +38,7 @@ impl WorkQueue {
         if let Some(own) = partitions.get_mut(&partition)?.pop_front() {
             return Some(own);
         }
-        if self.keeps_order {
+        if self.own_only.load(Ordering::Relaxed) {
             return None;
         }
         let bytes = |tasks: &VecDeque<ScanTask>| tasks.iter().map(ScanTask::bytes).sum::<u64>();
@@ -82,7 +83,8 @@ impl ScanRuns {
     }
 
     /// Executes an output partition with its tasks, together with others of the same task context. One that is executed
-    /// again belongs to another execution.
+    /// again belongs to another execution; which of the two the partitions after it belong to cannot be told, so that
+    /// nothing is taken over in either any more.
     pub fn join(
         &self,
         partition: usize,
@@ -95,8 +97,12 @@ impl ScanRuns {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.retain(|run| run.strong_count() > 0);
         let of_context = |run: &Arc<ScanRun>| run.task == task && !run.work.partitions().contains_key(&partition);
+        let others = || runs.iter().filter_map(Weak::upgrade).filter(|run| run.task == task);
+        let again = others().any(|run| run.work.partitions().contains_key(&partition));
+        others().filter(|_| again).for_each(|run| run.work.own_only.store(true, Ordering::Relaxed));
+        let own_only = AtomicBool::new(keeps_order || again);
         let run = runs.iter().filter_map(Weak::upgrade).find(of_context).unwrap_or_else(|| {
-            let work = WorkQueue { keeps_order, ..WorkQueue::default() };
+            let work = WorkQueue { own_only, ..WorkQueue::default() };
             let read_ahead = ReadAhead::new(settings, Some(context.memory_pool()));
             let run = Arc::new(ScanRun { task, work, read_ahead });
             runs.push(Arc::downgrade(&run));
@@ -161,5 +167,17 @@ mod tests {
         first.work.leave(0);
         assert!(first.work.next(0).is_none());
         assert_eq!(name(again.work.next(0)), "a");
+    }
+
+    #[test]
+    fn executions_that_cannot_be_told_apart_take_over_nothing() {
+        let (runs, context) = (ScanRuns::default(), Arc::new(TaskContext::default()));
+        let first = join(&runs, 0, &[], &context);
+        let second = join(&runs, 0, &[], &context);
+        // Whose partition this is may be the one's or the other's.
+        let either = join(&runs, 1, &[("b", 1)], &context);
+        assert!(Arc::ptr_eq(&first, &either));
+        assert!(first.work.next_or_other(0).is_none() && second.work.next_or_other(0).is_none());
+        assert_eq!(name(either.work.next_or_other(1)), "b");
     }
 }
