@@ -70,29 +70,7 @@ pub(super) fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
 impl DataFileMeta {
     /// A file of which only the name matters.
     pub(crate) fn for_tests(file_name: &str) -> Self {
-        Self {
-            file_name: file_name.to_owned(),
-            file_size: 1,
-            row_count: 1,
-            min_key: vec![],
-            max_key: vec![],
-            key_stats: SimpleStats::default(),
-            value_stats: SimpleStats::default(),
-            min_sequence_number: 0,
-            max_sequence_number: 0,
-            schema_id: 0,
-            level: 0,
-            extra_files: vec![],
-            creation_time_millis: None,
-            delete_row_count: None,
-            embedded_index: None,
-            file_source: None,
-            value_stats_cols: None,
-            external_path: None,
-            first_row_id: None,
-            write_cols: None,
-            write_cols_sequences: None,
-        }
+        Self { file_name: file_name.to_owned(), file_size: 1, row_count: 1, ..Self::empty() }
     }
 }
 

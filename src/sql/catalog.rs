@@ -16,6 +16,7 @@ use datafusion::execution::context::SessionContext;
 use datafusion::logical_expr::TableType;
 
 use super::block_on::block_on;
+use super::name::is_folder_name;
 use super::session::{PaimonSettings, zone};
 use super::warehouse::Warehouse;
 use crate::error::Result;
@@ -87,8 +88,11 @@ impl CatalogProvider for PaimonCatalog {
         names
     }
 
+    /// In an object store a database is taken to be there: one that is not has no tables, and looking for it would make
+    /// every first query wait.
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
-        let there = self.was_seen(name) || self.schema_names().iter().any(|n| n == name);
+        let taken = !self.warehouse.is_local() && is_folder_name(name);
+        let there = taken || self.was_seen(name) || self.schema_names().iter().any(|n| n == name);
         there.then(|| Arc::new(PaimonDatabase { catalog: self.clone(), name: name.to_owned() }) as _)
     }
 }

@@ -32,8 +32,9 @@ pub struct Warehouse {
 
 /// What a name leads to.
 struct Found {
-    table: Location,
     name: ObjectName,
+    /// The branch of the table.
+    manager: SnapshotManager,
     /// The files in the folder of the branch's schemas.
     schemas: Listing,
 }
@@ -42,6 +43,11 @@ impl Warehouse {
     /// The warehouse at a location.
     pub fn new(storage: Storage, location: Location) -> Self {
         Self { storage, location, known: Arc::default() }
+    }
+
+    /// Whether it is on a disk of this machine.
+    pub fn is_local(&self) -> bool {
+        self.location.is_local()
     }
 
     /// Names of the databases, sorted.
@@ -55,8 +61,8 @@ impl Warehouse {
         let Some(folder) = self.database(database)? else { return Ok(vec![]) };
         let names = self.storage.list(&folder).await?.folders;
         let checked = futures::stream::iter(names).map(|name| {
-            let table = folder.join(&name);
-            async move { Result::<_, Error>::Ok(self.schemas(&table?).await?.map(|_| name)) }
+            let schemas = folder.join(&name).and_then(|table| table.join(SCHEMA_FOLDER));
+            async move { Result::<_, Error>::Ok(has_schema(&self.storage.list(&schemas?).await?).then_some(name)) }
         });
         let found: Vec<_> = checked.buffered(LISTINGS_AT_ONCE).try_collect().await?;
         Ok(found.into_iter().flatten().collect())
@@ -80,7 +86,7 @@ impl Warehouse {
         mut options: BTreeMap<String, String>,
         zone: Tz,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
-        let Some(Found { table, name: found, schemas }) = self.find(database, name).await? else { return Ok(None) };
+        let Some(Found { name: found, manager, schemas }) = self.find(database, name).await? else { return Ok(None) };
         let read_optimized = match found.system.as_deref() {
             None => false,
             Some(READ_OPTIMIZED) => true,
@@ -89,15 +95,11 @@ impl Warehouse {
         if let Some(version) = found.version {
             options.entry("scan.version".to_owned()).or_insert(version);
         }
-        let table = match found.branch.as_deref() {
+        let table = match found.branch {
             None if options.contains_key("branch") => {
-                PaimonTableProvider::open(&self.storage, &table, None, options, zone).await?
+                PaimonTableProvider::open(&self.storage, manager.table(), None, options, zone).await?
             }
-            branch => {
-                let manager = SnapshotManager::new(self.storage.clone(), table, branch.unwrap_or(MAIN_BRANCH))?;
-                let manager = manager.with_known(Arc::clone(&self.known));
-                PaimonTableProvider::open_listed(manager, &schemas, options, zone).await?
-            }
+            _ => PaimonTableProvider::open_listed(manager, &schemas, options, zone).await?,
         };
         Ok(Some(Arc::new(if read_optimized { table.into_read_optimized() } else { table })))
     }
@@ -122,25 +124,28 @@ impl Warehouse {
         if !is_folder_name(&name.table) || !name.system.as_ref().is_none_or(is_known) {
             return Ok(None);
         }
-        let table = folder.join(&name.table)?;
-        let Some(mut schemas) = self.schemas(&table).await? else { return Ok(None) };
-        if let Some(branch) = &name.branch {
-            let folder = is_folder_name(branch).then(|| table.join(&format!("branch/branch-{branch}")));
-            let of_branch = self.schemas(&folder.unwrap_or_else(|| table.join("branch"))?).await?;
-            schemas = of_branch
-                .ok_or_else(|| Error::not_found(format!("the table '{}' has no branch '{branch}'", name.table)))?;
+        let manager = SnapshotManager::new(self.storage.clone(), folder.join(&name.table)?, MAIN_BRANCH)?;
+        let manager = manager.with_known(Arc::clone(&self.known));
+        let schemas = manager.first_look().await?;
+        if !has_schema(&schemas) {
+            return Ok(None);
         }
-        Ok(Some(Found { table, name, schemas }))
+        let Some(branch) = &name.branch else { return Ok(Some(Found { name, manager, schemas })) };
+        let missing = || Error::not_found(format!("the table '{}' has no branch '{branch}'", name.table));
+        if !is_folder_name(branch) {
+            return Err(missing());
+        }
+        let manager = manager.with_branch(branch)?;
+        let schemas = manager.first_look().await?;
+        if has_schema(&schemas) { Ok(Some(Found { name, manager, schemas })) } else { Err(missing()) }
     }
 
     fn database(&self, name: &str) -> Result<Option<Location>> {
         is_folder_name(name).then(|| self.location.join(&format!("{name}{DATABASE_SUFFIX}"))).transpose()
     }
+}
 
-    /// What the folder of a table's or a branch's schemas holds; `None` where there is no schema.
-    async fn schemas(&self, table: &Location) -> Result<Option<Listing>> {
-        let listing = self.storage.list(&table.join(SCHEMA_FOLDER)?).await?;
-        let there = listing.files.iter().any(|f| f.starts_with(SCHEMA_PREFIX));
-        Ok(there.then_some(listing))
-    }
+/// Whether a folder of schemas has one: then it is one of a table or branch.
+fn has_schema(schemas: &Listing) -> bool {
+    schemas.files.iter().any(|name| name.starts_with(SCHEMA_PREFIX))
 }

@@ -64,6 +64,12 @@ impl FileStamp {
         let modified_nanos = file.last_modified.timestamp_nanos_opt();
         Self { size_bytes: file.size, modified_nanos, tag: file.e_tag.clone() }
     }
+
+    /// Whether it is certain that both are of the same version. Times do not tell: a listing has more digits of them
+    /// than an answer's header.
+    pub fn is_same_version(&self, other: &Self) -> bool {
+        self.tag.is_some() && self.tag == other.tag && self.size_bytes == other.size_bytes
+    }
 }
 
 impl Storage {
@@ -106,6 +112,20 @@ impl Storage {
             Ok(bytes) => Ok(Some(bytes)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(e),
+        }
+    }
+
+    /// The whole file at a location, and which version of it that is; `None` where there is none.
+    pub async fn read_stamped(&self, location: &Location) -> Result<Option<(Bytes, FileStamp)>> {
+        let read = async {
+            let answer = self.store(location)?.get(location.path()).await?;
+            let stamp = FileStamp::of(&answer.meta);
+            Result::<_, Error>::Ok((answer.bytes().await?, stamp))
+        };
+        match read.await {
+            Ok(read) => Ok(Some(read)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e.in_file(location)),
         }
     }
 

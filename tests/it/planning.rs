@@ -180,3 +180,28 @@ async fn what_planning_counted_is_shown() {
     assert!(warm.contains("last_snapshot_cache_hit=1") && warm.contains("pruning=[partitions="), "{warm}");
     assert!(warm.contains("last_lazy_decode_scanned_rows="), "{warm}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_by_name_waits_four_times_in_an_object_store() {
+    let lake = LocalFileSystem::new_with_prefix(warehouse()).unwrap();
+    let store = Arc::new(RecordingStore::new(Arc::new(lake)).answering_after(ANSWER_AFTER));
+    let context = SessionContext::new();
+    context.register_object_store(&Url::parse("s3://lake").unwrap(), Arc::clone(&store) as _);
+    register(&context).unwrap();
+    register_catalog(&context, "paimon", "s3://lake").unwrap();
+    // Schemas, the first of them and the hint; the schemas again, the snapshot and that there is none after it; two lists;
+    // the manifests.
+    let (waits, requests) = plan(&context, &store, "SELECT * FROM paimon.demo.orders").await;
+    assert_eq!((waits, requests.len()), (4, 11), "{requests:?}");
+    let (waits, requests) = plan(&context, &store, "SELECT * FROM paimon.demo.orders").await;
+    assert_eq!((waits, requests.len()), (2, 4), "{requests:?}");
+    // Six schemas: the last one is waited for, and those that files were written with.
+    let (waits, requests) = plan(&context, &store, "SELECT * FROM paimon.append.codecs_orc").await;
+    assert!(waits <= 6, "{waits} {requests:?}");
+    for (name, why) in
+        [("nope.t", "table 'paimon.nope.t' not found"), ("demo.nope", "table 'paimon.demo.nope' not found")]
+    {
+        let e = context.sql(&format!("SELECT * FROM paimon.{name}")).await.unwrap_err().to_string();
+        assert!(e.contains(why), "{e}");
+    }
+}

@@ -48,6 +48,11 @@ impl KnownMetadata {
         locked(&self.latest).put(folder.to_owned(), id);
     }
 
+    /// The same of a branch of which nothing is remembered by now.
+    pub(super) fn suppose_latest(&self, folder: &str, id: i64) {
+        locked(&self.latest).get_or_insert(folder.to_owned(), || id);
+    }
+
     pub(super) fn schema(&self, key: &SchemaKey) -> Option<Arc<TableSchema>> {
         locked(&self.schemas).get(key).cloned()
     }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
+use futures::join;
+
 use super::{SnapshotManager, number};
 use crate::error::{Error, Result};
 use crate::spec::table_schema::TableSchema;
@@ -13,6 +15,33 @@ impl SnapshotManager {
     pub async fn schema_ids(&self) -> Result<Vec<i64>> {
         let listing = self.storage.list(&self.schema_folder()?).await?;
         Ok(self.listed(&listing))
+    }
+
+    /// The files in the folder of the schemas. Of a branch that was not read before, what is asked for next is fetched
+    /// beside: the first schema, which most tables keep, and the hint at the latest snapshot. Both are remembered and
+    /// are no more than where a later search begins, so that nothing is read that is older than this call.
+    pub async fn first_look(&self) -> Result<Listing> {
+        let folder = self.schema_folder()?;
+        let branch = self.folder.to_string();
+        if self.known.latest(&branch).is_some() {
+            return self.storage.list(&folder).await;
+        }
+        let first = folder.join("schema-0")?;
+        let (listing, schema, hint) =
+            join!(self.storage.list(&folder), self.storage.read_stamped(&first), self.hint("LATEST"));
+        let listing = listing?;
+        if let Some(id) = hint {
+            self.known.suppose_latest(&branch, id);
+        }
+        let listed = listing.files.iter().zip(&listing.stamps).find(|(name, _)| *name == first.name());
+        // Whatever is wrong with the file is said when it is asked for.
+        if let (Some((_, stamp)), Ok(Some((bytes, read)))) = (listed, schema)
+            && stamp.is_same_version(&read)
+            && let Ok(schema) = TableSchema::from_json(&bytes)
+        {
+            self.known.remember_schema((first.to_string(), stamp.clone()), &Arc::new(schema));
+        }
+        Ok(listing)
     }
 
     /// The folder that holds the schemas of the branch.
