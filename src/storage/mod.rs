@@ -6,6 +6,7 @@
 pub mod coalesce;
 mod gate;
 mod location;
+mod page_cache;
 mod recording;
 
 use std::fmt;
@@ -26,6 +27,7 @@ use crate::error::{Error, ErrorKind, Result};
 pub use coalesce::Coalescing;
 pub use gate::RequestGate;
 pub use location::Location;
+use page_cache::Disk;
 pub use recording::{RecordingStore, Request};
 
 /// The object stores of a session.
@@ -98,6 +100,7 @@ impl Storage {
     pub fn file(&self, location: &Location, size_bytes: Option<u64>) -> Result<InputFile> {
         let mut file = InputFile::new(self.store(location)?, location.path().clone(), size_bytes);
         file.store_url = Some(location.store_url()?.as_str().into());
+        file.disk = if location.is_local() { Disk::of(file.store.as_ref()) } else { None };
         Ok(file)
     }
 
@@ -197,6 +200,8 @@ pub struct InputFile {
     store_url: Option<Arc<str>>,
     path: Path,
     size_bytes: Option<u64>,
+    /// The local disk, where that is its store and nothing else.
+    disk: Option<Disk>,
     stats: Option<Arc<IoStats>>,
     gate: Option<Arc<RequestGate>>,
 }
@@ -210,7 +215,7 @@ impl fmt::Debug for InputFile {
 impl InputFile {
     /// A file of a store; `size_bytes` where it is known beforehand.
     pub fn new(store: Arc<dyn ObjectStore>, path: Path, size_bytes: Option<u64>) -> Self {
-        Self { store, store_url: None, path, size_bytes, stats: None, gate: None }
+        Self { store, store_url: None, path, size_bytes, disk: None, stats: None, gate: None }
     }
 
     /// The same file, whose reads are counted.
@@ -270,8 +275,13 @@ impl InputFile {
     /// The whole file.
     pub async fn read(&self) -> Result<Bytes> {
         let since = Instant::now();
-        let read = async { self.store.get(&self.path).await?.bytes().await };
-        let bytes = read.await.map_err(|e| Error::from(e).in_file(&self.path))?;
+        let bytes = match self.disk.and_then(|disk| disk.file(&self.path)) {
+            Some(bytes) => bytes,
+            None => {
+                let read = async { self.store.get(&self.path).await?.bytes().await };
+                read.await.map_err(|e| Error::from(e).in_file(&self.path))?
+            }
+        };
         self.count(since, bytes.len() as u64);
         Ok(bytes)
     }
@@ -311,7 +321,10 @@ impl InputFile {
     /// All ranges with one call.
     async fn read_local(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let since = Instant::now();
-        let parts = self.store.get_ranges(&self.path, ranges).await.map_err(|e| Error::from(e).in_file(&self.path))?;
+        let parts = match self.disk.and_then(|disk| disk.ranges(&self.path, ranges)) {
+            Some(parts) => parts,
+            None => self.store.get_ranges(&self.path, ranges).await.map_err(|e| Error::from(e).in_file(&self.path))?,
+        };
         self.count(since, parts.iter().map(|p| p.len() as u64).sum());
         Ok(parts)
     }
