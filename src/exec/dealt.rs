@@ -62,15 +62,9 @@ impl Dealt {
         dealing.await.unwrap_or_else(|e| Err(Error::internal("dealing out files was aborted").caused_by(e)))
     }
 
-    /// All files that are read, if their splits are made already.
-    pub fn units(&self) -> Option<Vec<ScanUnit>> {
-        let made = self.splits.summary().is_none();
-        made.then(|| ScanTasks::new(self.splits.ready(), &self.spec).units().collect())
-    }
-
-    /// How many rows all output partitions give, where splits are yet to be made.
-    pub fn rows(&self) -> Precision<usize> {
-        self.splits.summary().map_or(Precision::Absent, |summary| Precision::Exact(summary.rows))
+    /// All files that are read; none where their splits are yet to be made.
+    pub fn units(&self) -> Vec<ScanUnit> {
+        ScanTasks::new(self.splits.ready(), &self.spec).units().collect()
     }
 
     /// How many rows an output partition gives.

@@ -37,7 +37,7 @@ use super::dealt::Dealt;
 use super::filter::ScanFilters;
 use super::metrics::ScanMetrics;
 use super::split_stream::SplitStream;
-use super::statistics::{row_statistics, scan_statistics};
+use super::statistics::{deferred_statistics, scan_statistics};
 use super::work::ScanRuns;
 use crate::error::{Error, Result};
 use crate::file::PruneSwitches;
@@ -128,9 +128,9 @@ impl PaimonScanExec {
 
     /// Statistics of all rows, without the limit.
     fn all_statistics(&self) -> &Statistics {
-        self.statistics.get_or_init(|| match self.partitions.units() {
-            Some(files) => scan_statistics(&self.context, &files),
-            None => row_statistics(&self.context, self.partitions.rows(), self.splits.bytes()),
+        self.statistics.get_or_init(|| match self.splits.to_be_made() {
+            Some(splits) => deferred_statistics(&self.context, splits),
+            None => scan_statistics(&self.context, &self.partitions.units()),
         })
     }
 
