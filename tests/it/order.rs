@@ -47,7 +47,8 @@ async fn any_column_sorts_as_it_does_without_the_scan() {
         }
         let all = rows(&plain, &format!("SELECT * FROM {source}")).await.unwrap();
         let all_sorted = sorted(std::slice::from_ref(&all)).unwrap();
-        for (at, field) in all.schema().fields().iter().enumerate().filter(|(_, f)| !f.data_type().is_nested()) {
+        for (at, field) in all.schema().fields().iter().enumerate().filter(|(_, f)| !f.data_type().is_nested()).take(4)
+        {
             let direction = ["ASC", "DESC", "DESC NULLS LAST", "ASC NULLS FIRST"][at % 4];
             let sql = format!("SELECT * FROM {source} ORDER BY \"{}\" {direction}", field.name().replace('"', "\"\""));
             let (want, got) = (rows(&plain, &sql).await.unwrap(), rows(&knowing, &sql).await.unwrap());
