@@ -88,6 +88,12 @@ pub trait Cache: fmt::Debug + Send + Sync {
     /// How many bytes the values may hold together.
     fn capacity_bytes(&self) -> usize;
 
+    /// Changes how many bytes the values may hold together; forgets what is too much already. False where the cache
+    /// decides that itself, as it does unless it says otherwise.
+    fn set_capacity_bytes(&self, _bytes: usize) -> bool {
+        false
+    }
+
     /// How many values of a kind are kept, and how many bytes they hold.
     fn usage(&self, kind: CacheKind) -> (usize, usize) {
         let of_kind = self.list().into_iter().filter(|kept| kept.key.kind == kind);
@@ -108,14 +114,14 @@ pub struct Kept {
 
 /// Keeps the values that were used last, up to a number of bytes.
 pub struct LruCache {
-    capacity_bytes: usize,
     slots: Mutex<Slots>,
 }
 
-/// The values, and what they weigh together.
+/// The values, what they weigh together, and what they may.
 struct Slots {
     values: lru::LruCache<CacheKey, Slot>,
     bytes: usize,
+    capacity_bytes: usize,
 }
 
 struct Slot {
@@ -127,7 +133,7 @@ struct Slot {
 impl LruCache {
     /// An empty cache.
     pub fn new(capacity_bytes: usize) -> Self {
-        Self { capacity_bytes, slots: Mutex::new(Slots { values: lru::LruCache::unbounded(), bytes: 0 }) }
+        Self { slots: Mutex::new(Slots { values: lru::LruCache::unbounded(), bytes: 0, capacity_bytes }) }
     }
 
     fn slots(&self) -> MutexGuard<'_, Slots> {
@@ -135,9 +141,21 @@ impl LruCache {
     }
 }
 
+impl Slots {
+    /// Takes out what was used longest ago until the rest is within the capacity.
+    fn evict(&mut self, gone: &mut Vec<Slot>) {
+        while self.bytes > self.capacity_bytes
+            && let Some((_, slot)) = self.values.pop_lru()
+        {
+            self.bytes = self.bytes.saturating_sub(slot.bytes);
+            gone.push(slot);
+        }
+    }
+}
+
 impl fmt::Debug for LruCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LruCache").field("capacity_bytes", &self.capacity_bytes).finish_non_exhaustive()
+        f.debug_struct("LruCache").field("capacity_bytes", &self.capacity_bytes()).finish_non_exhaustive()
     }
 }
 
@@ -151,20 +169,15 @@ impl Cache for LruCache {
 
     fn put(&self, key: CacheKey, value: Arc<dyn CacheValue>) {
         let bytes = value.heap_bytes().saturating_add(key.name.len());
-        if bytes > self.capacity_bytes {
+        let mut slots = self.slots();
+        if bytes > slots.capacity_bytes {
             return;
         }
-        let mut slots = self.slots();
         slots.bytes = slots.bytes.saturating_add(bytes);
         let mut gone = vec![];
         gone.extend(slots.values.put(key, Slot { value, bytes, hits: 0 }));
         slots.bytes = gone.iter().fold(slots.bytes, |bytes, slot| bytes.saturating_sub(slot.bytes));
-        while slots.bytes > self.capacity_bytes
-            && let Some((_, slot)) = slots.values.pop_lru()
-        {
-            slots.bytes = slots.bytes.saturating_sub(slot.bytes);
-            gone.push(slot);
-        }
+        slots.evict(&mut gone);
         // Large values are dropped when others need not wait for it.
         drop(slots);
     }
@@ -190,7 +203,15 @@ impl Cache for LruCache {
     }
 
     fn capacity_bytes(&self) -> usize {
-        self.capacity_bytes
+        self.slots().capacity_bytes
+    }
+
+    fn set_capacity_bytes(&self, bytes: usize) -> bool {
+        let (mut slots, mut gone) = (self.slots(), vec![]);
+        slots.capacity_bytes = bytes;
+        slots.evict(&mut gone);
+        drop(slots);
+        true
     }
 }
 
@@ -341,6 +362,21 @@ mod tests {
         assert_eq!(cache.usage(CacheKind::Manifest), (3, 24));
         cache.clear();
         assert_eq!(cache.usage(CacheKind::Manifest), (0, 0));
+    }
+
+    #[test]
+    fn a_smaller_cache_forgets_what_was_used_longest_ago() {
+        let cache = LruCache::new(100);
+        for name in ["a", "b", "c"] {
+            cache.put(key(name), Arc::new(Bytes(10)));
+        }
+        assert!(cache.get(&key("a")).is_some());
+        assert!(cache.set_capacity_bytes(22));
+        assert_eq!(["a", "b", "c"].map(|name| cache.get(&key(name)).is_some()), [true, false, true]);
+        assert_eq!((cache.capacity_bytes(), cache.usage(CacheKind::Manifest)), (22, (2, 22)));
+        assert!(cache.set_capacity_bytes(0));
+        cache.put(key("d"), Arc::new(Bytes(0)));
+        assert!(cache.list().is_empty());
     }
 
     #[tokio::test]

@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Result;
+use crate::spec::column_range::ColumnRange;
 use crate::spec::data_file::DataFileMeta;
+use crate::spec::data_type::DataField;
 
 /// Files of one bucket of one partition that are read together.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +24,7 @@ pub struct DataSplit {
     pub partition: Arc<[u8]>,
     /// The bucket's number.
     pub bucket: i32,
-    /// How many buckets the partition had when the files were written.
+    /// How many buckets the partition had when the files were written; -1 where that is not one number.
     pub total_buckets: i32,
     /// Files of which every row, but for deletion vectors, is a row of the table.
     pub files: Vec<SplitFile>,
@@ -72,8 +74,20 @@ impl DataSplit {
     }
 }
 
-/// Makes splits.
-type MakeSplits = dyn Fn() -> Result<Vec<DataSplit>> + Send + Sync;
+/// Splits that are yet to be made: of files that are read whole, of which no row is deleted or merged.
+pub trait DeferredSplits: Send + Sync {
+    /// What is known of all of them.
+    fn summary(&self) -> SplitSummary;
+
+    /// Makes them.
+    fn make(&self) -> Result<Vec<DataSplit>>;
+
+    /// Their partitions, each with its number of rows; a partition may come twice.
+    fn partitions(&self) -> Vec<(Arc<[u8]>, usize)>;
+
+    /// What values columns of the table's own branch have, about; no range is too narrow.
+    fn ranges(&self, columns: &[DataField]) -> Vec<ColumnRange>;
+}
 
 /// The splits of a scan: a summary, and the splits themselves, which may be yet to be made.
 #[derive(Clone)]
@@ -81,7 +95,7 @@ pub struct Splits(Arc<Inner>);
 
 struct Inner {
     made: OnceLock<Arc<[DataSplit]>>,
-    deferred: Option<(SplitSummary, Box<MakeSplits>)>,
+    deferred: Option<(SplitSummary, Box<dyn DeferredSplits>)>,
 }
 
 /// What is known of splits that are not made yet: of files that are read whole, of which no row is deleted or merged.
@@ -104,8 +118,13 @@ impl Splits {
     }
 
     /// Splits that are made when they are asked for first.
-    pub fn deferred(summary: SplitSummary, make: Box<MakeSplits>) -> Self {
-        Self(Arc::new(Inner { made: OnceLock::new(), deferred: Some((summary, make)) }))
+    pub fn deferred(splits: Box<dyn DeferredSplits>) -> Self {
+        Self(Arc::new(Inner { made: OnceLock::new(), deferred: Some((splits.summary(), splits)) }))
+    }
+
+    /// The splits that are yet to be made; `None` where they were not deferred.
+    pub fn to_be_made(&self) -> Option<&dyn DeferredSplits> {
+        self.0.deferred.as_ref().map(|(_, splits)| splits.as_ref())
     }
 
     /// The splits.
@@ -113,7 +132,7 @@ impl Splits {
         if let Some(made) = self.0.made.get() {
             return Ok(made);
         }
-        let made = self.0.deferred.as_ref().map_or(Ok(vec![]), |(_, make)| make())?;
+        let made = self.0.deferred.as_ref().map_or(Ok(vec![]), |(_, splits)| splits.make())?;
         Ok(self.0.made.get_or_init(|| made.into()))
     }
 

@@ -177,8 +177,7 @@ impl ScanTasks {
         let first_key = merge.and_then(|merge| merge.key_fields.first());
         for section in &split.sections {
             let cuts = can_cut(section, first_key);
-            let merged = MergeSection::new(split.branch.clone(), Arc::clone(&split.partition), section.clone(), None);
-            let section = Arc::new(merged);
+            let section = Arc::new(MergeSection::new(split, section.clone(), None));
             if cuts {
                 self.cut.push(CutSection { section, combines });
                 continue;
@@ -334,7 +333,16 @@ mod tests {
 
     fn section(sizes: &[u64]) -> Arc<MergeSection> {
         let runs = sizes.iter().map(|size| vec![unit(0, *size).file]).collect();
-        Arc::new(MergeSection::new(None, Arc::from([].as_slice()), Section { runs }, None))
+        let split = DataSplit {
+            snapshot_id: 1,
+            branch: None,
+            partition: Arc::from([].as_slice()),
+            bucket: 0,
+            total_buckets: 1,
+            files: vec![],
+            sections: vec![],
+        };
+        Arc::new(MergeSection::new(&split, Section { runs }, None))
     }
 
     #[test]

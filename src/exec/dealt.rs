@@ -11,6 +11,7 @@ use datafusion::common::stats::Precision;
 
 use super::assign::{ScanTask, ScanTasks, ScanUnit};
 use super::context::ScanSpec;
+use super::order::FileOrder;
 use crate::error::{Error, Result};
 use crate::split::Splits;
 
@@ -21,6 +22,19 @@ pub struct Dealt {
     spec: Arc<ScanSpec>,
     partitions: usize,
     tasks: OnceLock<Vec<Vec<ScanTask>>>,
+    /// By which tasks that are yet to be dealt out are ordered.
+    order: Option<FileOrder>,
+}
+
+/// What dealing out in an order gives.
+#[derive(Debug)]
+pub enum Ordered {
+    /// The rows of each output partition come sorted.
+    Sorted(Dealt),
+    /// Each output partition begins with the files that may have the first rows.
+    FirstFirst(Dealt),
+    /// Nothing to begin with.
+    Alike,
 }
 
 impl Dealt {
@@ -28,15 +42,30 @@ impl Dealt {
     pub fn new(splits: Splits, spec: Arc<ScanSpec>, target: usize) -> Result<Self> {
         if let Some(summary) = splits.summary() {
             let partitions = target.min(summary.files).max(1);
-            return Ok(Self { splits, spec, partitions, tasks: OnceLock::new() });
+            return Ok(Self { splits, spec, partitions, tasks: OnceLock::new(), order: None });
         }
         let tasks = ScanTasks::new(splits.get()?, &spec).assign(target);
-        Ok(Self { splits, spec, partitions: tasks.len(), tasks: OnceLock::from(tasks) })
+        Ok(Self::of_tasks(splits, spec, tasks))
     }
 
     /// Tasks that were dealt out otherwise.
     pub fn of_tasks(splits: Splits, spec: Arc<ScanSpec>, tasks: Vec<Vec<ScanTask>>) -> Self {
-        Self { splits, spec, partitions: tasks.len(), tasks: OnceLock::from(tasks) }
+        Self { splits, spec, partitions: tasks.len(), tasks: OnceLock::from(tasks), order: None }
+    }
+
+    /// The same tasks in an order, in as many output partitions. `whole` tells that the order is all that is asked for:
+    /// only then rows may come sorted.
+    pub fn ordered(&self, order: &FileOrder, whole: bool) -> Ordered {
+        let dealt = |tasks| Self::of_tasks(self.splits.clone(), Arc::clone(&self.spec), tasks);
+        let Some(tasks) = self.tasks.get().filter(|_| self.splits.summary().is_none()) else {
+            let (splits, spec, order) = (self.splits.clone(), Arc::clone(&self.spec), Some(order.clone()));
+            let later = Self { splits, spec, partitions: self.partitions, tasks: OnceLock::new(), order };
+            return Ordered::FirstFirst(later);
+        };
+        if whole && let Some(tasks) = order.sorted(tasks) {
+            return Ordered::Sorted(dealt(tasks));
+        }
+        order.helpful(tasks).map_or(Ordered::Alike, |tasks| Ordered::FirstFirst(dealt(tasks)))
     }
 
     /// How many output partitions there are; some may have nothing to do.
@@ -55,22 +84,19 @@ impl Dealt {
             if let Some(tasks) = self.ready(partition) {
                 return Ok(tasks);
             }
-            let tasks = ScanTasks::new(self.splits.get()?, &self.spec).assign(self.partitions);
+            let mut tasks = ScanTasks::new(self.splits.get()?, &self.spec).assign(self.partitions);
+            if let Some(ordered) = self.order.as_ref().and_then(|order| order.helpful(&tasks)) {
+                tasks = ordered;
+            }
             let tasks = self.tasks.get_or_init(|| tasks);
             Ok(tasks.get(partition).cloned().unwrap_or_default())
         });
         dealing.await.unwrap_or_else(|e| Err(Error::internal("dealing out files was aborted").caused_by(e)))
     }
 
-    /// All files that are read, if their splits are made already.
-    pub fn units(&self) -> Option<Vec<ScanUnit>> {
-        let made = self.splits.summary().is_none();
-        made.then(|| ScanTasks::new(self.splits.ready(), &self.spec).units().collect())
-    }
-
-    /// How many rows all output partitions give, where splits are yet to be made.
-    pub fn rows(&self) -> Precision<usize> {
-        self.splits.summary().map_or(Precision::Absent, |summary| Precision::Exact(summary.rows))
+    /// All files that are read; none where their splits are yet to be made.
+    pub fn units(&self) -> Vec<ScanUnit> {
+        ScanTasks::new(self.splits.ready(), &self.spec).units().collect()
     }
 
     /// How many rows an output partition gives.

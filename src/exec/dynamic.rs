@@ -1,10 +1,11 @@
-//! What conditions that arise while a query runs say of a unit's file: [`predicate`].
+//! What conditions that arise while a query runs say of a unit's file, or of a section: [`predicate`].
 //!
 //! In: the filters that joins and `ORDER BY … LIMIT` push into the scan, as they are now. Out: a [`Predicate`] in the words
 //! of metadata, so that bounds in the manifest and file indexes can leave out a file that is not opened yet. Conditions
 //! that do not change were asked when the scan was planned. What cannot be said is left out: below AND it is dropped,
 //! below OR the whole OR is.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
@@ -17,15 +18,18 @@ use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 
 use super::assign::ScanUnit;
 use super::context::{ScanContext, SourceSchemas};
+use super::merge::section::MergeSection;
 use crate::error::Result;
 use crate::predicate::literal::{Comparison, Place, compare, keeps_order, place};
-use crate::predicate::{ColumnRef, Predicate, Test, file_stats};
+use crate::predicate::{ColumnRef, Leaf, Predicate, Test, file_stats};
 use crate::spec::arrow_type::column_type;
+use crate::spec::binary_row::BinaryRow;
+use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::DataField;
 use crate::spec::table_schema::TableSchema;
 
-/// What the filters that may change say now, in the field ids of the unit's branch; `None` where that is nothing.
-pub fn predicate(context: &ScanContext, unit: &ScanUnit) -> Result<Option<Predicate>> {
+/// What the filters that may change say now, in the field ids of a branch; `None` where that is nothing.
+pub fn predicate(context: &ScanContext, branch: &Option<Arc<str>>) -> Result<Option<Predicate>> {
     let fields = &context.spec().fields;
     let mut said = vec![];
     for filter in context.filters().iter() {
@@ -36,10 +40,10 @@ pub fn predicate(context: &ScanContext, unit: &ScanUnit) -> Result<Option<Predic
         }
     }
     let said = Predicate::all_of(said);
-    if said.is_always() || unit.branch.is_none() {
+    if said.is_always() || branch.is_none() {
         return Ok((!said.is_always()).then_some(said));
     }
-    let of_branch = &context.source(&unit.branch)?.fields;
+    let of_branch = &context.source(branch)?.fields;
     let said = said.with_columns(&|column| {
         let field = of_branch.iter().find(|f| f.name == column.name)?;
         (field.data_type.kind == column.data_type.kind).then(|| ColumnRef { id: field.id, ..column.clone() })
@@ -47,21 +51,71 @@ pub fn predicate(context: &ScanContext, unit: &ScanUnit) -> Result<Option<Predic
     Ok((!said.is_always()).then_some(said))
 }
 
-/// Whether the bounds in a unit's manifest entry let its file hold rows that are wanted now.
+/// Whether what the manifest says of a unit's file lets it hold rows that are wanted now.
 pub fn may_match(context: &ScanContext, unit: &ScanUnit) -> Result<bool> {
-    let Some(predicate) = predicate(context, unit)? else { return Ok(true) };
+    let Some(wanted) = Wanted::new(context, &unit.branch, &unit.partition)? else { return Ok(true) };
     let file = unit.file.meta.as_ref();
-    let source = context.source(&unit.branch)?;
-    let Some(schema) = source.by_id.get(&file.schema_id) else { return Ok(true) };
-    Ok(may_be_in_bucket(&predicate, unit, source, schema) && file_stats::may_match_by_value(&predicate, file, schema))
+    let by_value = |schema: &TableSchema| file_stats::may_match_by_value(&wanted.predicate, file, schema);
+    Ok(wanted.may_have_keys_in(unit) && wanted.schema(file).is_none_or(by_value))
 }
 
-/// Whether wanted rows may be in a unit's bucket, of which a file of the schema has rows.
-fn may_be_in_bucket(predicate: &Predicate, unit: &ScanUnit, source: &SourceSchemas, schema: &TableSchema) -> bool {
-    let (bucket, total) = unit.bucket;
-    let Some(key) = source.bucket_key.as_ref().filter(|_| bucket >= 0 && total > 0) else { return true };
-    let buckets = key.select(predicate).filter(|_| key.is_of(schema)).and_then(|set| set.buckets(total));
-    buckets.is_none_or(|buckets| buckets.contains(&bucket))
+/// Whether a section may hold rows that are wanted now: whether a file of it may hold versions of their keys. All
+/// versions of a key are in the section; values tell nothing, since a row may have those of several versions.
+pub fn section_may_match(context: &ScanContext, section: &MergeSection) -> Result<bool> {
+    let Some(wanted) = Wanted::new(context, section.branch(), section.partition())? else { return Ok(true) };
+    Ok(section.files().any(|file| wanted.may_have_keys_in(&section.unit(file))))
+}
+
+/// What is wanted now of a partition.
+struct Wanted<'a> {
+    predicate: Predicate,
+    source: &'a SourceSchemas,
+}
+
+impl<'a> Wanted<'a> {
+    /// `None` where everything is wanted.
+    fn new(context: &'a ScanContext, branch: &Option<Arc<str>>, partition: &[u8]) -> Result<Option<Self>> {
+        let Some(predicate) = predicate(context, branch)? else { return Ok(None) };
+        let predicate = residual(Cow::Owned(predicate), context, partition)?.into_owned();
+        Ok(Some(Self { predicate, source: context.source(branch)? }))
+    }
+
+    fn schema(&self, file: &DataFileMeta) -> Option<&'a TableSchema> {
+        self.source.by_id.get(&file.schema_id).map(Arc::as_ref)
+    }
+
+    /// Whether a unit's file may hold versions of keys that are wanted.
+    fn may_have_keys_in(&self, unit: &ScanUnit) -> bool {
+        let Some(schema) = self.schema(&unit.file.meta) else { return true };
+        let may_be_in_range =
+            || schema.primary_keys.is_empty() || file_stats::may_match_by_key(&self.predicate, &unit.file.meta, schema);
+        !self.predicate.is_never() && self.may_be_in_bucket(unit.bucket, schema) && may_be_in_range()
+    }
+
+    /// Whether wanted rows may be in a bucket, one of so many, of which a file of the schema has rows.
+    fn may_be_in_bucket(&self, (bucket, total): (i32, i32), schema: &TableSchema) -> bool {
+        let Some(key) = self.source.bucket_key.as_ref().filter(|_| bucket >= 0 && total > 0) else { return true };
+        let buckets = key.select(&self.predicate).filter(|_| key.is_of(schema)).and_then(|set| set.buckets(total));
+        buckets.is_none_or(|buckets| buckets.contains(&bucket))
+    }
+}
+
+/// What a predicate says of the other columns where the partition's values, a serialized `BinaryRow`, are known. The
+/// files may have others: those of a chain table come from several partitions.
+pub fn residual<'a>(
+    predicate: Cow<'a, Predicate>,
+    context: &ScanContext,
+    partition: &[u8],
+) -> Result<Cow<'a, Predicate>> {
+    let fields = &context.spec().partition_fields;
+    let place = |leaf: &Leaf| fields.iter().position(|f| f.name == leaf.column.name);
+    if !predicate.any_leaf(&|leaf| place(leaf).is_some()) {
+        return Ok(predicate);
+    }
+    let values = BinaryRow::from_serialized(partition)?.decode(fields.iter().map(|f| &f.data_type))?;
+    Ok(Cow::Owned(
+        predicate.residual(&mut |leaf| Some(leaf.evaluate(values.get(place(leaf)?)?.as_ref()) == Some(true))),
+    ))
 }
 
 /// The rows for which an expression on the table's columns is TRUE; `None` where nothing can be said.

@@ -12,15 +12,14 @@ use bytes::Bytes;
 
 use super::assign::ScanUnit;
 use super::context::ScanContext;
-use super::dynamic;
+use super::dynamic::{self, residual};
 use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::{FileFormat, PruneMetrics};
 use crate::predicate::file_index::container::{Container, IndexEntry, column_names};
 use crate::predicate::file_index::{FileIndexResult, FileIndexes, IndexedColumn, ask_embedded};
-use crate::predicate::{ColumnRef, Leaf, Predicate};
+use crate::predicate::{ColumnRef, Predicate};
 use crate::selection::RowSelection;
-use crate::spec::binary_row::BinaryRow;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::table_schema::TableSchema;
 use crate::storage::{InputFile, IoStats, Location};
@@ -101,12 +100,12 @@ impl<'a> Question<'a> {
         if file.embedded_index.is_none() && index_file(file).is_none() {
             return Ok(None);
         }
-        let predicate = match (source.predicate.as_deref(), dynamic::predicate(context, unit)?) {
+        let predicate = match (source.predicate.as_deref(), dynamic::predicate(context, &unit.branch)?) {
             (Some(known), None) => Cow::Borrowed(known),
             (known, Some(now)) => Cow::Owned(Predicate::all_of(known.cloned().into_iter().chain([now]))),
             (None, None) => return Ok(None),
         };
-        let predicate = residual(predicate, context, unit)?;
+        let predicate = residual(predicate, context, &unit.partition)?;
         let question = Self { predicate, schema, file };
         let names = column_names(&question.predicate, &|column| question.column(column));
         Ok(may_be_indexed(&names, schema).then_some(question))
@@ -184,19 +183,6 @@ async fn with_bytes(file: &InputFile, start: &Bytes, wanted: Vec<IndexEntry>) ->
 /// The index file beside a data file.
 fn index_file(file: &DataFileMeta) -> Option<&String> {
     file.extra_files.iter().find(|name| name.ends_with(SUFFIX))
-}
-
-/// What the predicate says of the file's columns, with its partition's values known.
-fn residual<'a>(predicate: Cow<'a, Predicate>, context: &ScanContext, unit: &ScanUnit) -> Result<Cow<'a, Predicate>> {
-    let fields = &context.spec().partition_fields;
-    let place = |leaf: &Leaf| fields.iter().position(|f| f.name == leaf.column.name);
-    if !predicate.any_leaf(&|leaf| place(leaf).is_some()) {
-        return Ok(predicate);
-    }
-    let values = BinaryRow::from_serialized(&unit.partition)?.decode(fields.iter().map(|f| &f.data_type))?;
-    Ok(Cow::Owned(
-        predicate.residual(&mut |leaf| Some(leaf.evaluate(values.get(place(leaf)?)?.as_ref()) == Some(true))),
-    ))
 }
 
 /// Whether columns may be among those that a writer was told to index, so that an index file is worth a request. Where

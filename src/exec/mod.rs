@@ -14,6 +14,7 @@ pub mod filter;
 mod lost_folder;
 pub mod merge;
 pub mod metrics;
+pub mod order;
 pub mod raw_read;
 pub mod scan_exec;
 pub mod split_stream;

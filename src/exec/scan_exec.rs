@@ -12,7 +12,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::TaskContext;
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_expr_common::physical_expr::fmt_sql;
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
@@ -27,17 +27,18 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, SendableRecordBatchStream, SortOrderPushdownResult,
 };
 use futures::TryFutureExt;
 
 use super::assign::ScanTask;
 use super::context::{ScanContext, ScanSpec};
-use super::dealt::Dealt;
+use super::dealt::{Dealt, Ordered};
 use super::filter::ScanFilters;
 use super::metrics::ScanMetrics;
+use super::order::{FileOrder, SortKey};
 use super::split_stream::SplitStream;
-use super::statistics::{row_statistics, scan_statistics};
+use super::statistics::{deferred_statistics, scan_statistics};
 use super::work::ScanRuns;
 use crate::error::{Error, Result};
 use crate::file::PruneSwitches;
@@ -65,12 +66,21 @@ pub struct PaimonScanExec {
     projection: Vec<usize>,
     context: Arc<ScanContext>,
     partitions: Arc<Dealt>,
+    order: Option<ScanOrder>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     /// Of all rows, without the limit; made when they are asked for.
     statistics: Arc<OnceLock<Statistics>>,
     runs: ScanRuns,
+}
+
+/// The order that files are read in.
+#[derive(Debug, Clone)]
+struct ScanOrder {
+    by: FileOrder,
+    /// Whether the rows of each output partition come sorted by it.
+    sorted: bool,
 }
 
 impl PaimonScanExec {
@@ -85,10 +95,22 @@ impl PaimonScanExec {
     ) -> Result<Self> {
         let context = Arc::new(ScanContext::new(spec, &projection)?);
         let partitions = Arc::new(Dealt::new(splits.clone(), Arc::clone(context.spec()), target_partitions)?);
-        let properties = properties(&context, partitions.len());
+        let properties = properties(&context, partitions.len(), vec![]);
         let label = Arc::new(label);
         let (metrics, statistics, runs) = (metrics_of(&label), Arc::default(), ScanRuns::default());
-        Ok(Self { label, splits, projection, context, partitions, fetch, properties, metrics, statistics, runs })
+        Ok(Self {
+            label,
+            splits,
+            projection,
+            context,
+            partitions,
+            order: None,
+            fetch,
+            properties,
+            metrics,
+            statistics,
+            runs,
+        })
     }
 
     /// The splits that are read; they are made now, if they were not yet.
@@ -99,10 +121,16 @@ impl PaimonScanExec {
     /// The same scan, dealt out otherwise: the tasks of each output partition.
     #[must_use]
     pub fn with_tasks(&self, tasks: Vec<Vec<ScanTask>>) -> Self {
-        let properties = properties(&self.context, tasks.len());
         let partitions = Dealt::of_tasks(self.splits.clone(), Arc::clone(self.context.spec()), tasks);
-        let metrics = metrics_of(&self.label);
-        Self { partitions: Arc::new(partitions), properties, metrics, ..self.clone() }
+        self.dealt(partitions, None)
+    }
+
+    /// The same scan, dealt out otherwise.
+    fn dealt(&self, partitions: Dealt, order: Option<ScanOrder>) -> Self {
+        let ordering = order.as_ref().map(|order| order.ordering(&self.context, &self.projection)).unwrap_or_default();
+        let properties = properties(&self.context, partitions.len(), ordering);
+        let (partitions, metrics) = (Arc::new(partitions), metrics_of(&self.label));
+        Self { partitions, order, properties, metrics, ..self.clone() }
     }
 
     /// What the rows are filtered by, or spared by.
@@ -121,16 +149,17 @@ impl PaimonScanExec {
     fn with_context(&self, projection: Vec<usize>, filters: ScanFilters) -> Result<Self> {
         let context = ScanContext::new(Arc::clone(self.context.spec()), &projection)?;
         let context = Arc::new(context.with_filters(filters));
-        let properties = properties(&context, self.partitions.len());
+        let ordering = self.order.as_ref().map(|order| order.ordering(&context, &projection)).unwrap_or_default();
+        let properties = properties(&context, self.partitions.len(), ordering);
         let (metrics, statistics) = (metrics_of(&self.label), Arc::default());
         Ok(Self { projection, context, properties, metrics, statistics, ..self.clone() })
     }
 
     /// Statistics of all rows, without the limit.
     fn all_statistics(&self) -> &Statistics {
-        self.statistics.get_or_init(|| match self.partitions.units() {
-            Some(files) => scan_statistics(&self.context, &files),
-            None => row_statistics(&self.context, self.partitions.rows(), self.splits.bytes()),
+        self.statistics.get_or_init(|| match self.splits.to_be_made() {
+            Some(splits) => deferred_statistics(&self.context, splits),
+            None => scan_statistics(&self.context, &self.partitions.units()),
         })
     }
 
@@ -165,6 +194,15 @@ impl PaimonScanExec {
         self.splits.partitions()
     }
 
+    /// The columns of the table that an `ORDER BY` begins with.
+    fn sort_keys(&self, order: &[PhysicalSortExpr]) -> Vec<SortKey> {
+        let key = |sort: &PhysicalSortExpr| {
+            let column = self.projection.get(sort.expr.downcast_ref::<Column>()?.index()).copied()?;
+            Some(SortKey { column, options: sort.options })
+        };
+        order.iter().map_while(key).collect()
+    }
+
     fn columns(&self) -> String {
         self.context.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ")
     }
@@ -179,8 +217,29 @@ fn metrics_of(label: &ScanLabel) -> ExecutionPlanMetricsSet {
     metrics
 }
 
-fn properties(context: &ScanContext, partitions: usize) -> Arc<PlanProperties> {
-    let equivalence = EquivalenceProperties::new(Arc::clone(context.schema()));
+impl ScanOrder {
+    /// How the output is sorted, as far as it has the columns.
+    fn ordering(&self, context: &ScanContext, projection: &[usize]) -> Vec<PhysicalSortExpr> {
+        let sort = |key: &SortKey| {
+            let at = projection.iter().position(|column| *column == key.column)?;
+            let name = context.output_fields().get(at)?.name.as_str();
+            Some(PhysicalSortExpr::new(Arc::new(Column::new(name, at)), key.options))
+        };
+        if self.sorted { self.by.keys().iter().map_while(sort).collect() } else { vec![] }
+    }
+}
+
+impl fmt::Display for ScanOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}=[{}]", if self.sorted { "output_ordering" } else { "file_order" }, self.by)
+    }
+}
+
+fn properties(context: &ScanContext, partitions: usize, ordering: Vec<PhysicalSortExpr>) -> Arc<PlanProperties> {
+    let mut equivalence = EquivalenceProperties::new(Arc::clone(context.schema()));
+    if !ordering.is_empty() {
+        equivalence.add_orderings([ordering]);
+    }
     let partitioning = Partitioning::UnknownPartitioning(partitions);
     let properties = PlanProperties::new(equivalence, partitioning, EmissionType::Incremental, Boundedness::Bounded);
     Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative))
@@ -197,6 +256,9 @@ impl DisplayAs for PaimonScanExec {
             for step in &self.label.pruning {
                 writeln!(f, "{step}")?;
             }
+            if let Some(order) = &self.order {
+                writeln!(f, "{order}")?;
+            }
             if let Some(predicate) = self.filters().predicate() {
                 writeln!(f, "predicate={}", fmt_sql(predicate.as_ref()))?;
             }
@@ -207,6 +269,9 @@ impl DisplayAs for PaimonScanExec {
         write!(f, "projection=[{}]", self.columns())?;
         for step in &self.label.pruning {
             write!(f, ", {step}")?;
+        }
+        if let Some(order) = &self.order {
+            write!(f, ", {order}")?;
         }
         if let Some(predicate) = self.filters().predicate() {
             write!(f, ", predicate={predicate}")?;
@@ -252,13 +317,33 @@ impl ExecutionPlan for PaimonScanExec {
         target_partitions: usize,
         _: &ConfigOptions,
     ) -> DataFusionResult<Option<Arc<dyn ExecutionPlan>>> {
+        if self.order.is_some() {
+            return Ok(None);
+        }
         let partitions = Dealt::new(self.splits.clone(), Arc::clone(self.context.spec()), target_partitions)?;
         if partitions.len() == self.partitions.len() {
             return Ok(None);
         }
-        let properties = properties(&self.context, partitions.len());
-        let (partitions, metrics) = (Arc::new(partitions), metrics_of(&self.label));
-        Ok(Some(Arc::new(Self { partitions, properties, metrics, ..self.clone() })))
+        Ok(Some(Arc::new(self.dealt(partitions, None))))
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> DataFusionResult<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
+        let keys = self.sort_keys(order);
+        // The rows that a limit counts are those before they are sorted.
+        if keys.is_empty() || self.fetch.is_some() {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        let whole = keys.len() == order.len();
+        let by = FileOrder::new(self.context.spec(), keys)?;
+        let scan = |dealt, sorted| Arc::new(self.dealt(dealt, Some(ScanOrder { by: by.clone(), sorted })));
+        Ok(match self.partitions.ordered(&by, whole) {
+            Ordered::Sorted(dealt) => SortOrderPushdownResult::Exact { inner: scan(dealt, true) },
+            Ordered::FirstFirst(dealt) => SortOrderPushdownResult::Inexact { inner: scan(dealt, false) },
+            Ordered::Alike => SortOrderPushdownResult::Unsupported,
+        })
     }
 
     fn execute(&self, partition: usize, task: Arc<TaskContext>) -> DataFusionResult<SendableRecordBatchStream> {

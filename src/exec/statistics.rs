@@ -18,6 +18,7 @@ use super::evolution::Origin;
 use super::file_index;
 use crate::predicate::evaluate::as_seen;
 use crate::spec::binary_row::BinaryRow;
+use crate::spec::column_range::ColumnRange;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::{DataField, DataType, TypeKind};
 use crate::spec::datum::Datum;
@@ -25,9 +26,13 @@ use crate::spec::datum_array::datums_to_array;
 use crate::spec::simple_stats::value_stats_position;
 use crate::spec::statistics::Statistics as Analyzed;
 use crate::spec::table_schema::TableSchema;
+use crate::split::{DeferredSplits, SplitSummary};
 
 /// Statistics of more files times columns than this are not worth decoding.
 const MAX_DECODED: usize = 200_000;
+
+/// The values of more partitions than this are not worth decoding.
+const MAX_PARTITIONS: usize = 10_000;
 
 /// What a text or a nested value is taken to weigh, in bytes, where nothing is known.
 const UNKNOWN_BYTES: usize = 24;
@@ -41,7 +46,7 @@ pub fn scan_statistics(context: &ScanContext, files: &[ScanUnit]) -> Statistics 
     let fields = context.output_fields();
     let mut columns = vec![Summary::default(); fields.len()];
     if files.len().saturating_mul(fields.len()) <= MAX_DECODED {
-        files.iter().for_each(|unit| add_unit(context, unit, fields, &mut columns));
+        files.iter().for_each(|unit| add_unit(context, unit, &mut columns));
     } else {
         columns.iter_mut().for_each(Summary::forget);
     }
@@ -52,67 +57,71 @@ pub fn scan_statistics(context: &ScanContext, files: &[ScanUnit]) -> Statistics 
     Statistics { num_rows: rows, total_byte_size: Precision::Inexact(bytes.sum()), column_statistics }
 }
 
-/// Statistics of so many files that they are not looked at one by one.
-pub fn row_statistics(context: &ScanContext, rows: Precision<usize>, bytes: usize) -> Statistics {
+/// Statistics of splits that are yet to be made, of so many files that they are not looked at one by one: their
+/// partitions are certain, and what else is known of columns is about right.
+pub fn deferred_statistics(context: &ScanContext, splits: &dyn DeferredSplits) -> Statistics {
     let asked = context.spec().sources.values().any(|source| source.predicate.is_some() && source.asks_indexes);
     let certain = context.filters().is_empty() && !asked;
-    Statistics {
-        num_rows: if certain { rows } else { rows.to_inexact() },
-        total_byte_size: Precision::Inexact(bytes),
-        ..Statistics::new_unknown(context.schema())
+    let SplitSummary { rows, bytes, partitions, .. } = splits.summary();
+    let rows = if certain { Precision::Exact(rows) } else { Precision::Inexact(rows) };
+    let fields = context.output_fields();
+    let mut columns = vec![Summary::default(); fields.len()];
+    match partitions <= MAX_PARTITIONS {
+        true => add_partitions(context, splits, &mut columns),
+        false => columns.iter_mut().for_each(Summary::forget),
+    }
+    let is_of_file = |source: &ColumnSource| matches!(source, ColumnSource::File(_));
+    let of_files = context.sources().iter().zip(fields).filter(|(source, _)| is_of_file(source));
+    let ranges = splits.ranges(&of_files.map(|(_, field)| field.clone()).collect::<Vec<_>>());
+    let of_files = context.sources().iter().zip(&mut columns).filter(|(source, _)| is_of_file(source));
+    of_files.zip(ranges).for_each(|((_, column), range)| *column = Summary::estimate(range));
+    let analyzed = context.spec().analyzed.as_deref();
+    let column = |(field, summary): (&DataField, Summary)| summary.statistics(field, certain, rows, analyzed);
+    let column_statistics = fields.iter().zip(columns).map(column).collect();
+    Statistics { num_rows: rows, total_byte_size: Precision::Inexact(bytes), column_statistics }
+}
+
+/// Adds the partition columns of whole partitions.
+fn add_partitions(context: &ScanContext, splits: &dyn DeferredSplits, columns: &mut [Summary]) {
+    if !context.sources().iter().any(|source| matches!(source, ColumnSource::Partition(_))) {
+        return;
+    }
+    for (partition, rows) in splits.partitions() {
+        let values = partition_values(context, &partition);
+        for (source, column) in context.sources().iter().zip(columns.iter_mut()) {
+            if let ColumnSource::Partition(at) = *source {
+                column.add(of_partition(values.as_deref(), at, rows, true));
+            }
+        }
     }
 }
 
 /// What is known of one column of several files.
 #[derive(Debug, Clone)]
 struct Summary {
-    /// `None` where a file's bounds are not known.
-    bounds: Option<Bounds>,
-    /// `None` where a file's NULLs are not counted.
-    nulls: Option<usize>,
+    range: ColumnRange,
     /// Whether that is all certain.
     exact_bounds: bool,
     exact_nulls: bool,
 }
 
-/// The least and the greatest value; none of no values.
-#[derive(Debug, Clone, Default)]
-struct Bounds(Option<(Datum, Datum)>);
-
 impl Default for Summary {
     fn default() -> Self {
-        Self { bounds: Some(Bounds(None)), nulls: Some(0), exact_bounds: true, exact_nulls: true }
-    }
-}
-
-impl Bounds {
-    fn add(&mut self, other: Self) {
-        let Some((min, max)) = other.0 else { return };
-        match &mut self.0 {
-            None => self.0 = Some((min, max)),
-            Some((least, greatest)) => {
-                if min.compare(least) == Some(Ordering::Less) {
-                    *least = min;
-                }
-                if max.compare(greatest) == Some(Ordering::Greater) {
-                    *greatest = max;
-                }
-            }
-        }
+        Self { range: ColumnRange::default(), exact_bounds: true, exact_nulls: true }
     }
 }
 
 impl Summary {
+    fn estimate(range: ColumnRange) -> Self {
+        Self { range, exact_bounds: false, exact_nulls: false }
+    }
+
     fn forget(&mut self) {
-        (self.bounds, self.nulls) = (None, None);
+        (self.range.values, self.range.nulls) = (None, None);
     }
 
     fn add(&mut self, other: Self) {
-        match (&mut self.bounds, other.bounds) {
-            (Some(bounds), Some(more)) => bounds.add(more),
-            (bounds, _) => *bounds = None,
-        }
-        self.nulls = self.nulls.zip(other.nulls).map(|(a, b)| a.saturating_add(b));
+        self.range.add(other.range);
         self.exact_bounds &= other.exact_bounds;
         self.exact_nulls &= other.exact_nulls;
     }
@@ -124,13 +133,13 @@ impl Summary {
         rows: Precision<usize>,
         analyzed: Option<&Analyzed>,
     ) -> ColumnStatistics {
-        let (min, max) = self.bounds.and_then(|bounds| bounds.0).filter(is_interval).unzip();
+        let (min, max) = self.range.values.flatten().filter(is_interval).unzip();
         let bound = |datum: Option<Datum>| match datum.and_then(|d| scalar(&field.data_type, d)) {
             Some(value) if certain && self.exact_bounds => Precision::Exact(value),
             Some(value) => Precision::Inexact(value),
             None => Precision::Absent,
         };
-        let null_count = match self.nulls {
+        let null_count = match self.range.nulls {
             Some(nulls) if certain && self.exact_nulls => Precision::Exact(nulls),
             Some(nulls) => Precision::Inexact(nulls),
             None => Precision::Absent,
@@ -182,23 +191,47 @@ fn value_bytes(data_type: &DataType) -> Option<usize> {
     })
 }
 
-fn add_unit(context: &ScanContext, unit: &ScanUnit, fields: &[DataField], columns: &mut [Summary]) {
+fn add_unit(context: &ScanContext, unit: &ScanUnit, columns: &mut [Summary]) {
+    columns.iter_mut().zip(summaries(context, unit)).for_each(|(column, of_unit)| column.add(of_unit));
+}
+
+/// About which values the output columns have in a unit's file.
+pub fn column_ranges(context: &ScanContext, unit: &ScanUnit) -> Vec<ColumnRange> {
+    summaries(context, unit).into_iter().map(|summary| summary.range).collect()
+}
+
+/// What is known of each output column of a unit's file.
+fn summaries(context: &ScanContext, unit: &ScanUnit) -> Vec<Summary> {
     let exact = matches!(unit.rows(), Precision::Exact(_)) && unit.file.deletion.is_none();
     let schema = context.source(&unit.branch).ok().and_then(|source| source.by_id.get(&unit.file.meta.schema_id));
     let mapping = context.mapping(unit).ok();
     let file = UnitColumns { file: &unit.file.meta, schema: schema.map(Arc::as_ref), exact };
-    let partition = partition_values(context, unit);
-    for ((source, field), column) in context.sources().iter().zip(fields).zip(columns) {
-        column.add(match *source {
-            ColumnSource::Partition(at) => file.of_partition(partition.as_ref().and_then(|values| values.get(at))),
-            ColumnSource::File(at) => file.of_file(mapping.as_ref().map(|mapping| mapping.origin(at)), field),
-        });
-    }
+    let partition = partition_values(context, &unit.partition);
+    let summary = |(source, field): (&ColumnSource, &DataField)| match *source {
+        ColumnSource::Partition(at) => of_partition(partition.as_deref(), at, file.rows(), exact),
+        ColumnSource::File(at) => file.of_file(mapping.as_ref().map(|mapping| mapping.origin(at)), field),
+    };
+    context.sources().iter().zip(context.output_fields()).map(summary).collect()
 }
 
-fn partition_values(context: &ScanContext, unit: &ScanUnit) -> Option<Vec<Option<Datum>>> {
+/// The values of a partition, a serialized `BinaryRow`; `None` where it is none.
+pub fn partition_values(context: &ScanContext, partition: &[u8]) -> Option<Vec<Option<Datum>>> {
     let types = context.spec().partition_fields.iter().map(|f| &f.data_type);
-    BinaryRow::from_serialized(&unit.partition).ok()?.decode(types).ok()
+    BinaryRow::from_serialized(partition).ok()?.decode(types).ok()
+}
+
+/// A partition column in rows of one partition.
+fn of_partition(values: Option<&[Option<Datum>]>, at: usize, rows: usize, exact: bool) -> Summary {
+    let known = |range, exact_bounds| Summary { range, exact_bounds: exact && exact_bounds, exact_nulls: exact };
+    match values.and_then(|values| values.get(at)) {
+        _ if rows == 0 => Summary::default(),
+        Some(Some(value)) => {
+            let values = Some(Some((value.clone(), value.clone())));
+            known(ColumnRange { rows, values, nulls: Some(0) }, !is_float(value))
+        }
+        Some(None) => known(ColumnRange::all_null(rows), true),
+        None => Summary::estimate(ColumnRange::unknown(rows)),
+    }
 }
 
 /// The columns that one file gives.
@@ -215,21 +248,12 @@ impl UnitColumns<'_> {
     }
 
     fn known(&self, values: Option<(Datum, Datum)>, nulls: usize, exact: bool) -> Summary {
-        let (bounds, nulls) = (Some(Bounds(values)), Some(nulls));
-        Summary { bounds, nulls, exact_bounds: self.exact && exact, exact_nulls: self.exact }
+        let range = ColumnRange { rows: self.rows(), values: Some(values), nulls: Some(nulls) };
+        Summary { range, exact_bounds: self.exact && exact, exact_nulls: self.exact }
     }
 
     fn unknown(&self) -> Summary {
-        Summary { bounds: None, nulls: None, exact_bounds: false, exact_nulls: false }
-    }
-
-    fn of_partition(&self, value: Option<&Option<Datum>>) -> Summary {
-        match value {
-            _ if self.rows() == 0 => Summary::default(),
-            Some(Some(value)) => self.known(Some((value.clone(), value.clone())), 0, !is_float(value)),
-            Some(None) => self.known(None, self.rows(), true),
-            None => self.unknown(),
-        }
+        Summary::estimate(ColumnRange::unknown(self.rows()))
     }
 
     fn of_file(&self, origin: Option<Origin<'_>>, wanted: &DataField) -> Summary {
@@ -263,8 +287,7 @@ impl UnitColumns<'_> {
             .flatten();
         let values = bounds.and_then(|b| Some((seen(b.min?, &field.data_type)?, seen(b.max?, &field.data_type)?)));
         Some(Summary {
-            bounds: values.map(|values| Bounds(Some(values))),
-            nulls,
+            range: ColumnRange { rows: self.rows(), values: values.map(Some), nulls },
             exact_bounds: self.exact && self.is_uncut(&field.data_type.kind),
             exact_nulls: self.exact,
         })
@@ -296,7 +319,81 @@ fn seen(bound: Datum, data_type: &DataType) -> Option<Datum> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use datafusion::execution::runtime_env::RuntimeEnv;
+
     use super::*;
+    use crate::error::Result;
+    use crate::exec::context::{ScanSpec, SourceSchemas};
+    use crate::exec::merge::memory::MergeMemory;
+    use crate::file::prefetch::ReadAheadSettings;
+    use crate::spec::binary_row::serialize_row;
+    use crate::split::DataSplit;
+    use crate::storage::Storage;
+
+    fn context(projection: &[usize]) -> ScanContext {
+        let runtime = Arc::new(RuntimeEnv::default());
+        let field = |id, name: &str| DataField::new(id, name, TypeKind::Int.nullable());
+        let spec = ScanSpec {
+            storage: Storage::new(&runtime),
+            cache: Arc::default(),
+            memory: MergeMemory::new(&runtime.memory_pool),
+            footers: None,
+            fields: vec![field(0, "v"), field(1, "p"), field(2, "w")],
+            partition_fields: vec![field(1, "p")],
+            partition_default_name: String::new(),
+            sources: HashMap::from([(None, SourceSchemas::default())]),
+            zone: chrono_tz::UTC,
+            orc_legacy_ltz: false,
+            analyzed: None,
+            read_ahead: ReadAheadSettings::default(),
+        };
+        ScanContext::new(Arc::new(spec), projection).unwrap()
+    }
+
+    /// Two partitions, one of them NULL, of seven rows.
+    struct Deferred(usize);
+
+    impl DeferredSplits for Deferred {
+        fn summary(&self) -> SplitSummary {
+            SplitSummary { files: 1000, partitions: self.0, rows: 7, bytes: 70 }
+        }
+
+        fn make(&self) -> Result<Vec<DataSplit>> {
+            Ok(vec![])
+        }
+
+        fn partitions(&self) -> Vec<(Arc<[u8]>, usize)> {
+            let partition = |p| serialize_row(&[TypeKind::Int.nullable()], &[p]).unwrap().into();
+            vec![(partition(Some(Datum::Int(3))), 4), (partition(None), 2), (partition(Some(Datum::Int(3))), 1)]
+        }
+
+        fn ranges(&self, columns: &[DataField]) -> Vec<ColumnRange> {
+            let of = |field: &DataField| match field.id {
+                0 => ColumnRange { rows: 7, values: Some(Some((Datum::Int(-1), Datum::Int(1)))), nulls: Some(2) },
+                _ => ColumnRange::unknown(7),
+            };
+            columns.iter().map(of).collect()
+        }
+    }
+
+    #[test]
+    fn partitions_of_splits_to_be_made_are_certain_and_other_columns_estimates() {
+        let int = |v| ScalarValue::Int32(Some(v));
+        let told = deferred_statistics(&context(&[2, 1, 0]), &Deferred(2));
+        assert_eq!(told.num_rows, Precision::Exact(7));
+        let bounds = told.column_statistics.iter().map(|c| (c.min_value.clone(), c.max_value.clone(), c.null_count));
+        let want = [
+            (Precision::Absent, Precision::Absent, Precision::Absent),
+            (Precision::Exact(int(3)), Precision::Exact(int(3)), Precision::Exact(2)),
+            (Precision::Inexact(int(-1)), Precision::Inexact(int(1)), Precision::Inexact(2)),
+        ];
+        assert_eq!(bounds.collect::<Vec<_>>(), want);
+        let many = deferred_statistics(&context(&[1]), &Deferred(MAX_PARTITIONS + 1));
+        assert_eq!(many.column_statistics[0].min_value, Precision::Absent);
+        assert_eq!(many.num_rows, Precision::Exact(7));
+    }
 
     #[test]
     fn bounds_that_are_no_interval_are_not_told() {

@@ -1,14 +1,16 @@
 //! Table options: what a table's schema stores, overlaid by what a query asks for, parsed once.
 //!
 //! In: key-value pairs. Out: [`TableOptions`] with a typed field for every option that affects reading. An option is
-//! one declaration in `table_options.rs`: key, older keys, type, default, documentation. A value that cannot be used
-//! is an error that names key, value and what was expected.
+//! one declaration in `table_options.rs`: key, older keys, type, default, documentation; what a session says of itself
+//! is declared likewise in `session_options.rs`. A value that cannot be used is an error that names key, value and what
+//! was expected.
 
 pub mod enums;
 pub mod local_time;
 pub mod value;
 
 mod declaration;
+mod session_options;
 mod table_options;
 
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 
 pub use declaration::OptionDeclaration;
+pub use session_options::SessionOptions;
 pub use table_options::TableOptions;
 
 /// The options that choose which state of a table is seen. Asking for one in a query means that none of those which

@@ -76,7 +76,10 @@ pub struct MemorySize {
 
 impl fmt::Display for MemorySize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes", self.bytes)
+        let units = [(40, "tb"), (30, "gb"), (20, "mb"), (10, "kb")];
+        let whole = |(bits, _): &(u32, _)| self.bytes > 0 && self.bytes.trailing_zeros() >= *bits;
+        let (bits, unit) = units.into_iter().find(whole).unwrap_or((0, "b"));
+        write!(f, "{} {unit}", self.bytes >> bits)
     }
 }
 
@@ -190,6 +193,16 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(MemorySize::parse(text).map(|s| s.bytes), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_in_the_unit_that_they_are_whole_in() {
+        for (bytes, want) in
+            [(0, "0 b"), (1500, "1500 b"), (256 << 20, "256 mb"), (1 << 40, "1 tb"), (3 << 9, "1536 b")]
+        {
+            assert_eq!(MemorySize { bytes }.to_string(), want);
+            assert_eq!(MemorySize::parse(want), Some(MemorySize { bytes }));
         }
     }
 

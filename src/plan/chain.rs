@@ -164,7 +164,11 @@ impl Link {
         let change = changes.splits.get()?.iter().filter(|split| self.changes.contains(&split.partition));
         let mut buckets: BTreeMap<i32, (DataSplit, Vec<SplitFile>)> = BTreeMap::new();
         for split in start.chain(change) {
-            let (_, files) = buckets.entry(split.bucket).or_insert_with(|| (self.empty_split(split, changes), vec![]));
+            let empty = || (self.empty_split(split, changes), vec![]);
+            let (merged, files) = buckets.entry(split.bucket).or_insert_with(empty);
+            if merged.total_buckets != split.total_buckets {
+                merged.total_buckets = -1;
+            }
             files.extend(split.all_files().cloned());
         }
         let merged = |(mut split, files): (DataSplit, Vec<SplitFile>)| {

@@ -249,6 +249,17 @@ impl LiveEntries {
         Some((chunk, entry.row as usize))
     }
 
+    /// The chunks that some entries are packed in, each once.
+    pub fn chunks_of<'a>(&self, entries: impl Iterator<Item = &'a EntryRef>) -> impl Iterator<Item = &PackedEntries> {
+        let mut has = vec![false; self.chunks.len()];
+        for entry in entries {
+            if let Some(has) = has.get_mut(entry.chunk as usize) {
+                *has = true;
+            }
+        }
+        self.chunks.iter().zip(has).filter(|(_, has)| *has).map(|(chunk, _)| chunk.as_ref())
+    }
+
     /// Decodes all entries, for nothing but to have done it.
     pub fn decode_all(&self) {
         self.rows.iter().for_each(|entry| drop(self.entry(*entry)));

@@ -4,6 +4,7 @@
 //! of it ([`scan_plan`]). Reads metadata only; knows nothing of how splits are executed.
 
 pub mod chain;
+pub mod deferred;
 pub mod deletion_files;
 pub mod entry_cache;
 pub mod intervals;

@@ -22,6 +22,7 @@ use chrono_tz::Tz;
 use futures::future::try_join_all;
 
 use super::chain::plan_chain;
+use super::deferred::DeferredAppend;
 use super::deletion_files::{BucketPath, DeletionFiles};
 use super::entry_cache::EntryCache;
 use super::live_entries::LiveEntries;
@@ -31,7 +32,7 @@ use super::prune::files::FilePruning;
 use super::prune::{Pruning, SelectedBucket, select};
 use super::report::ScanReport;
 use super::snapshot::SnapshotManager;
-use super::splits::{KeyRules, SplitMaker, SplitSizes, in_sequence, summary};
+use super::splits::{KeyRules, SplitMaker, SplitSizes, in_sequence};
 use super::supported::check_supported;
 use super::time_travel::{ReadVersion, ScanKind, resolve};
 use crate::cache::PaimonCache;
@@ -293,7 +294,7 @@ impl BranchPlanner<'_> {
         let maker = SplitMaker { live, snapshot_id, branch, sizes, paths, deletions };
         let pruning = FilePruning::new(&self.pruning, schema, schemas);
         match schema.primary_keys.is_empty() {
-            true => self.append_splits(maker, buckets, &pruning),
+            true => self.append_splits(maker, buckets, &pruning, schemas),
             false => Ok(Splits::new(self.key_splits(&maker, &buckets, &pruning)?)),
         }
     }
@@ -304,6 +305,7 @@ impl BranchPlanner<'_> {
         maker: SplitMaker,
         buckets: Vec<SelectedBucket>,
         pruning: &FilePruning<'_>,
+        schemas: &Schemas,
     ) -> Result<Splits> {
         let mut buckets = in_sequence(&maker.live, buckets, pruning)?;
         let files = |buckets: &[SelectedBucket]| buckets.iter().map(|b| b.rows.len()).sum::<usize>();
@@ -315,8 +317,7 @@ impl BranchPlanner<'_> {
         if files(&buckets) < DEFERRED_FILES || !maker.deletions.is_empty() {
             return Ok(Splits::new(maker.append_splits(&buckets)?));
         }
-        let summary = summary(&maker.live, &buckets);
-        Ok(Splits::deferred(summary, Box::new(move || maker.append_splits(&buckets))))
+        Ok(Splits::deferred(Box::new(DeferredAppend::new(maker, buckets, schemas.clone()))))
     }
 
     fn key_splits(

@@ -128,7 +128,7 @@ impl SplitMaker {
         let (mut splits, mut paths) = (vec![], self.paths.clone());
         for bucket in buckets {
             let entries = self.entries(bucket);
-            let Some(template) = entries.first().map(|entry| self.empty_split(entry)) else { continue };
+            let Some(template) = self.empty_split(&entries) else { continue };
             let pieces = entries.into_iter().map(|entry| Ok(Piece::File(self.file(entry, &mut paths)?)));
             splits.extend(pack(template, pieces.collect::<Result<_>>()?, self.sizes));
         }
@@ -140,7 +140,7 @@ impl SplitMaker {
         let (mut splits, mut paths) = (vec![], self.paths.clone());
         for bucket in buckets {
             let entries = self.entries(bucket);
-            let Some(template) = entries.first().map(|entry| self.empty_split(entry)) else { continue };
+            let Some(template) = self.empty_split(&entries) else { continue };
             splits.extend(pack(template, self.by_key(entries, rules, &mut paths)?, self.sizes));
         }
         Ok(splits)
@@ -150,16 +150,19 @@ impl SplitMaker {
         bucket.rows.iter().filter_map(|entry| self.live.entry(*entry)).collect()
     }
 
-    fn empty_split(&self, entry: &ManifestEntry) -> DataSplit {
-        DataSplit {
+    /// A split to be filled with entries of one bucket; `None` where there are none.
+    fn empty_split(&self, entries: &[ManifestEntry]) -> Option<DataSplit> {
+        let first = entries.first()?;
+        let alike = entries.iter().all(|entry| entry.total_buckets == first.total_buckets);
+        Some(DataSplit {
             snapshot_id: self.snapshot_id,
             branch: self.branch.clone(),
-            partition: Arc::clone(&entry.partition),
-            bucket: entry.bucket,
-            total_buckets: entry.total_buckets,
+            partition: Arc::clone(&first.partition),
+            bucket: first.bucket,
+            total_buckets: if alike { first.total_buckets } else { -1 },
             files: vec![],
             sections: vec![],
-        }
+        })
     }
 
     fn file(&self, entry: ManifestEntry, paths: &mut DataPaths) -> Result<SplitFile> {

@@ -9,6 +9,7 @@ use super::evaluate::as_seen;
 use super::stats::RowStats;
 use super::{ColumnRef, Predicate};
 use crate::spec::binary_row::BinaryRow;
+use crate::spec::column_range::ColumnRange;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::{DataField, DataType, TypeKind};
 use crate::spec::datum::Datum;
@@ -31,16 +32,31 @@ pub fn may_match_by_key(predicate: &Predicate, file: &DataFileMeta, schema: &Tab
 
 /// Whether the bounds of a file's columns let it hold rows that are taken.
 pub fn may_match_by_value(predicate: &Predicate, file: &DataFileMeta, schema: &TableSchema) -> bool {
+    may_match(predicate, file, &|column| value_stats(column, file, schema))
+}
+
+/// What values a column has in a file; nothing is said that may be too narrow.
+pub fn column_range(column: &ColumnRef, file: &DataFileMeta, schema: &TableSchema) -> ColumnRange {
+    let rows = usize::try_from(file.row_count).unwrap_or(0);
+    let Some(stats) = value_stats(column, file, schema).filter(|_| rows > 0) else {
+        return if rows == 0 { ColumnRange::default() } else { ColumnRange::unknown(rows) };
+    };
+    let nulls = stats.null_count.and_then(|nulls| usize::try_from(nulls).ok());
+    if nulls.is_some_and(|nulls| nulls >= rows) {
+        return ColumnRange::all_null(rows);
+    }
+    ColumnRange { rows, values: stats.min.zip(stats.max).map(Some), nulls }
+}
+
+/// What the manifest says of a column's values, in the column's type.
+fn value_stats(column: &ColumnRef, file: &DataFileMeta, schema: &TableSchema) -> Option<ColumnStats> {
     let listed = file.value_stats_cols.as_ref().or(file.write_cols.as_ref());
     let arity = listed.map_or(schema.fields.len(), Vec::len);
-    let stats = |column: &ColumnRef| {
-        let Some(field) = schema.fields.iter().find(|f| f.id == column.id) else {
-            return Some(ColumnStats { min: None, max: None, null_count: Some(file.row_count) });
-        };
-        let at = value_stats_position(file, &schema.fields, &field.name)?;
-        decoded(&file.value_stats, at, arity, field, column, file)
+    let Some(field) = schema.fields.iter().find(|f| f.id == column.id) else {
+        return Some(ColumnStats { min: None, max: None, null_count: Some(file.row_count) });
     };
-    may_match(predicate, file, &stats)
+    let at = value_stats_position(file, &schema.fields, &field.name)?;
+    decoded(&file.value_stats, at, arity, field, column, file)
 }
 
 fn may_match(predicate: &Predicate, file: &DataFileMeta, stats: &dyn Fn(&ColumnRef) -> Option<ColumnStats>) -> bool {

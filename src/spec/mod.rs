@@ -6,6 +6,7 @@
 pub mod arrow_type;
 pub mod binary_row;
 pub mod bucket;
+pub mod column_range;
 mod columns;
 #[cfg(test)]
 pub(crate) mod columns_for_tests;

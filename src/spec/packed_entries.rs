@@ -5,10 +5,12 @@
 //! Complete: whatever is kept between queries can be kept in this form.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use super::column_range::ColumnRange;
 use super::columns::{ListsOf, Longs, StatsColumns, Texts};
 use super::data_file::DataFileMeta;
+use super::data_type::{DataType, TypeKind};
 use super::manifest_entry::{DataFileColumns, FileKind, ManifestEntries, ManifestEntry};
 use super::packed::{Dictionary, PackedBytes, PackedLongs};
 use super::simple_stats::SimpleStats;
@@ -33,6 +35,8 @@ pub struct PackedEntries {
     hashes: Box<[u32]>,
     /// What names of files end in, behind the last dot; each once.
     extensions: Vec<String>,
+    /// What was found of columns, in all files that are added: by the column's id and type.
+    ranges: Mutex<Vec<(i32, TypeKind, ColumnRange)>>,
 }
 
 /// The columns of `_FILE`.
@@ -96,6 +100,7 @@ impl PackedEntries {
             file: PackedFiles::pack(rows, &entries.file)?,
             hashes: hashes.into(),
             extensions,
+            ranges: Mutex::default(),
         })
     }
 
@@ -112,6 +117,26 @@ impl PackedEntries {
     /// Whether the file is added or deleted.
     pub fn kind(&self, row: usize) -> FileKind {
         FileKind::from_number(self.kind.get(row).unwrap_or(0)).unwrap_or(FileKind::Add)
+    }
+
+    /// Whether a file is added.
+    pub fn is_added(&self, row: usize) -> bool {
+        self.kind(row) == FileKind::Add
+    }
+
+    /// What was found of a column, in a type, in all files that are added.
+    pub fn range_of(&self, column: i32, data_type: &DataType) -> Option<ColumnRange> {
+        let ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = ranges.iter().find(|(id, kind, _)| *id == column && *kind == data_type.kind);
+        known.map(|(_, _, range)| range.clone())
+    }
+
+    /// Keeps what was found of a column.
+    pub fn keep_range(&self, column: i32, data_type: &DataType, range: ColumnRange) {
+        if self.range_of(column, data_type).is_none() {
+            let mut ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
+            ranges.push((column, data_type.kind.clone(), range));
+        }
     }
 
     /// Whether all files are added.

@@ -70,10 +70,8 @@ pub fn register(context: &SessionContext) -> datafusion::error::Result<()> {
     state.table_factories_mut().insert(FILE_TYPE.to_owned(), Arc::new(PaimonTableFactory));
     let kept = state.config().get_extension::<PaimonCache>().unwrap_or_default();
     state.config_mut().set_extension(Arc::clone(&kept));
-    let extensions = &mut state.config_mut().options_mut().extensions;
-    if extensions.get::<PaimonSettings>().is_none() {
-        extensions.insert(PaimonSettings::default());
-    }
+    let settings = PaimonSettings::of(state.config_options()).with_cache(Arc::clone(&kept))?;
+    state.config_mut().options_mut().extensions.insert(settings);
     drop(state);
     context.register_udf(cache::clear_cache(kept));
     Ok(())

@@ -2,26 +2,77 @@
 //!
 //! In: DataFusion's configuration. Out: a zone, and dynamic table options: `SET "paimon.read.batch-size" = '4096'` gives
 //! the option `read.batch-size` to every table that is looked up afterwards, below the options that a query names itself.
+//! What a session says of itself ([`SessionOptions`]) is no option of tables: `SET "paimon.cache.max-memory" = '1 gb'`
+//! changes the session's cache at once.
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono_tz::Tz;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 
+use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
+use crate::options::SessionOptions;
+use crate::options::value::MemorySize;
 
-/// The settings `paimon.*`: dynamic options for all tables, by their key without the prefix.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The setting that says how much the session's cache holds.
+const CACHE_MAX_MEMORY: &str = "cache.max-memory";
+
+/// The settings `paimon.*`: what the session says of itself, and dynamic options for all tables.
+#[derive(Debug, Clone)]
 pub struct PaimonSettings {
-    /// The options, overlaid by those of a single query.
+    /// The options of tables by their key without the prefix, overlaid by those of a single query.
     pub table_options: BTreeMap<String, String>,
+    session: SessionOptions,
+    /// The cache of the session, once Paimon is registered with it.
+    cache: Option<Arc<PaimonCache>>,
+}
+
+impl Default for PaimonSettings {
+    fn default() -> Self {
+        Self { table_options: BTreeMap::new(), session: SessionOptions::none(), cache: None }
+    }
 }
 
 impl PaimonSettings {
     /// The settings of a session; none where Paimon is not registered with it.
     pub fn of(config: &ConfigOptions) -> Self {
         config.extensions.get::<Self>().cloned().unwrap_or_default()
+    }
+
+    /// The same for a session with this cache, which becomes as large as was set before.
+    pub(super) fn with_cache(self, cache: Arc<PaimonCache>) -> Result<Self> {
+        let settings = Self { cache: Some(cache), ..self };
+        settings.resize_cache(&settings.session)?;
+        Ok(settings)
+    }
+
+    fn set_of_session(&mut self, key: &str, value: &str) -> Result<()> {
+        let session = self.session.with(key, value)?;
+        self.resize_cache(&session)?;
+        self.session = session;
+        Ok(())
+    }
+
+    fn resize_cache(&self, session: &SessionOptions) -> Result<()> {
+        let Some((cache, size)) = self.cache.as_ref().zip(session.cache_max_memory) else { return Ok(()) };
+        match cache.cache().set_capacity_bytes(usize::try_from(size.bytes).unwrap_or(usize::MAX)) {
+            true => Ok(()),
+            false => {
+                let key = format!("{}.{CACHE_MAX_MEMORY}", Self::PREFIX);
+                Err(Error::unsupported(format!("'{key}' for a cache that decides its size itself")))
+            }
+        }
+    }
+
+    /// What is set of the session, the size of its cache as it is now.
+    fn session_entries(&self) -> Option<ConfigEntry> {
+        let now = self.cache.as_ref().map(|cache| MemorySize { bytes: cache.cache().capacity_bytes() as u64 });
+        let value = now.or(self.session.cache_max_memory)?.to_string();
+        let key = format!("{}.{CACHE_MAX_MEMORY}", Self::PREFIX);
+        Some(ConfigEntry { key, value: Some(value), description: "The most memory that the session's cache holds" })
     }
 }
 
@@ -45,6 +96,9 @@ impl ExtensionOptions for PaimonSettings {
     fn set(&mut self, key: &str, value: &str) -> datafusion::error::Result<()> {
         // As a setting the key comes without its prefix, as an option of a table (`TableOptions`) with it.
         let key = key.strip_prefix("paimon.").unwrap_or(key);
+        if SessionOptions::has(key) {
+            return Ok(self.set_of_session(key, value)?);
+        }
         self.table_options.insert(key.to_owned(), value.to_owned());
         Ok(())
     }
@@ -55,7 +109,7 @@ impl ExtensionOptions for PaimonSettings {
             value: Some(value.clone()),
             description: "A dynamic option of all Paimon tables",
         };
-        self.table_options.iter().map(entry).collect()
+        self.session_entries().into_iter().chain(self.table_options.iter().map(entry)).collect()
     }
 }
 
@@ -95,6 +149,7 @@ fn zone_of(text: &str) -> Result<Tz> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cache::{Cache, CacheKey, CacheValue, Kept};
 
     #[test]
     fn zones_by_name_and_by_whole_hours() {
@@ -121,5 +176,64 @@ mod tests {
         let settings = PaimonSettings::of(&config);
         assert_eq!(settings.table_options, BTreeMap::from([("read.batch-size".into(), "7".into())]));
         assert_eq!(settings.entries()[0].key, "paimon.read.batch-size");
+    }
+
+    /// A cache whose size is its own affair.
+    #[derive(Debug)]
+    struct Fixed;
+
+    impl Cache for Fixed {
+        fn get(&self, _: &CacheKey) -> Option<Arc<dyn CacheValue>> {
+            None
+        }
+
+        fn put(&self, _: CacheKey, _: Arc<dyn CacheValue>) {}
+
+        fn remove(&self, _: &CacheKey) {}
+
+        fn clear(&self) {}
+
+        fn list(&self) -> Vec<Kept> {
+            vec![]
+        }
+
+        fn capacity_bytes(&self) -> usize {
+            7
+        }
+    }
+
+    #[test]
+    fn the_cache_is_as_large_as_the_session_says() {
+        let mut settings = PaimonSettings::default();
+        assert!(settings.entries().is_empty());
+        settings.set("cache.max-memory", "1 kb").unwrap();
+        let cache = Arc::new(PaimonCache::default());
+        let mut settings = settings.with_cache(Arc::clone(&cache)).unwrap();
+        assert_eq!((cache.cache().capacity_bytes(), settings.table_options.len()), (1024, 0));
+        for (value, want) in [("2 mb", Some("2 mb")), ("2 apples", None), ("0", Some("0 b"))] {
+            let shown = |settings: &PaimonSettings| settings.entries()[0].value.clone();
+            let before = shown(&settings);
+            assert_eq!(settings.set("paimon.cache.max-memory", value).is_ok(), want.is_some(), "{value}");
+            assert_eq!(shown(&settings), want.map(str::to_owned).or(before), "{value}");
+        }
+        assert_eq!(cache.cache().capacity_bytes(), 0);
+    }
+
+    #[test]
+    fn a_cache_that_decides_its_size_itself_is_left_alone() {
+        let fixed = || Arc::new(PaimonCache::new(Arc::new(Fixed)));
+        let mut settings = PaimonSettings::default().with_cache(fixed()).unwrap();
+        let error = settings.set("cache.max-memory", "1 kb").unwrap_err();
+        assert!(error.to_string().contains("paimon.cache.max-memory"), "{error}");
+        assert_eq!(settings.entries()[0].value.as_deref(), Some("7 b"));
+        let mut early = PaimonSettings::default();
+        early.set("cache.max-memory", "1 kb").unwrap();
+        assert!(early.with_cache(fixed()).is_err());
+    }
+
+    #[test]
+    fn settings_of_the_session_are_those_declared() {
+        let keys: Vec<_> = SessionOptions::declarations().iter().map(|declared| declared.key).collect();
+        assert_eq!(keys, [CACHE_MAX_MEMORY]);
     }
 }

@@ -159,6 +159,51 @@ async fn a_top_n_passes_over_what_it_cannot_need() {
     }
 }
 
+/// The rows of a query with conditions of joins in the scan, and without.
+async fn with_and_without(sql: &str) -> (Ran, Vec<String>, Vec<String>) {
+    let with = session_with(&["target_partitions = 1"]).await.unwrap();
+    let without = session_with(&["target_partitions = 1"]).await.unwrap();
+    let off = "SET datafusion.optimizer.enable_dynamic_filter_pushdown = false";
+    without.sql(off).await.unwrap().collect().await.unwrap();
+    let ran = Ran::new(&with, sql).await.unwrap();
+    let got = sorted(&ran.batches).unwrap();
+    (ran, got, sorted(&Ran::new(&without, sql).await.unwrap().batches).unwrap())
+}
+
+#[tokio::test]
+async fn a_join_merges_only_the_buckets_that_can_match() {
+    for (table, on, keys, opened, all) in [
+        ("merge.buckets", "t.id = v.k", "(5)", 4, 24),
+        ("merge.buckets", "t.id = v.k", "(6)", 6, 24),
+        ("merge.buckets", "t.id = v.k", "(7777)", 0, 24),
+        ("merge.buckets", "t.day = v.k", "(2)", 12, 24),
+        ("merge.buckets", "t.day = v.k", "(3)", 0, 24),
+        ("merge.buckets", "t.id + t.day = v.k", "(9)", 24, 24),
+        ("unsupported.primary_key", "t.id = v.k", "(1)", 2, 4),
+    ] {
+        let sql = format!("SELECT t.* FROM paimon.{table} t JOIN (VALUES {keys}) v(k) ON {on}");
+        let (ran, got, want) = with_and_without(&sql).await;
+        let (pruned, left) = ran.counted("files_ranges_pruned_statistics");
+        assert_eq!((left, pruned + left), (opened, all), "{sql}\n{}", ran.text());
+        assert!(ran.counted("files_opened").0 <= opened, "{sql}");
+        assert_eq!(got, want, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_join_finds_rows_that_come_from_files_of_other_partitions() {
+    let days = "('20240801'), ('20240802'), ('20240803'), ('20240804'), ('20240805'), ('20240806')";
+    for (on, keys) in [("t.dt = v.k", days), ("t.dt = v.k", "('20240804')"), ("t.dt = v.k", "('20240803')")] {
+        let sql = format!("SELECT t.* FROM paimon.merge.chain t JOIN (VALUES {keys}) v(k) ON {on}");
+        let (_, got, want) = with_and_without(&sql).await;
+        assert!(!want.is_empty());
+        assert_eq!(got, want, "{sql}");
+    }
+    let sql = "SELECT t.* FROM paimon.merge.chain t JOIN (VALUES (1), (3)) v(k) ON t.id = v.k";
+    let (_, got, want) = with_and_without(sql).await;
+    assert_eq!(got, want);
+}
+
 #[tokio::test]
 async fn a_join_opens_only_files_of_partitions_that_can_match() {
     let context = session().unwrap();

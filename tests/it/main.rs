@@ -9,6 +9,7 @@ mod indexes;
 mod layout;
 mod merge;
 mod options;
+mod order;
 mod planning;
 mod read_ahead;
 mod requests;

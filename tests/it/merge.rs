@@ -31,9 +31,7 @@ fn parts(scan: &PaimonScanExec, parts: u64, combines: bool) -> Vec<Vec<ScanTask>
         assert!(split.files.is_empty(), "all of the table is merged");
         for (section, part) in split.sections.iter().flat_map(|s| (0..parts).map(move |part| (s, part))) {
             let part = KeyPart { from: part, to: part + 1, of: parts };
-            let merged =
-                MergeSection::new(split.branch.clone(), Arc::clone(&split.partition), section.clone(), Some(part));
-            let section = Arc::new(merged);
+            let section = Arc::new(MergeSection::new(split, section.clone(), Some(part)));
             let mut of_part: Vec<_> = section.units().map(ScanTask::Read).collect();
             of_part.extend(combines.then(|| ScanTask::Combine(CombineUnit { section, part: 0, parts: 1 })));
             tasks.push(of_part);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use datafusion_paimon::options::TableOptions;
+use datafusion_paimon::options::{SessionOptions, TableOptions};
 
 #[test]
 fn the_documented_options_are_the_declared_ones() {
@@ -11,7 +11,11 @@ fn the_documented_options_are_the_declared_ones() {
         Stored with the table, or given to a query: `CREATE EXTERNAL TABLE … OPTIONS`, `paimon_table(…)`, \
         `SET \"paimon.KEY\"`.\nThis page is made from the declarations in `src/options/table_options.rs`; \
         `UPDATE_DOCS=1 cargo test --features cli --test it options` writes it anew.\n\n";
-    let want = format!("{intro}{}", TableOptions::markdown());
+    let session = "\n# Settings of a session\n\n\
+        No options of tables: `SET \"paimon.KEY\"` changes the session, `SHOW \"paimon.KEY\"` shows it. Declared in \
+        `src/options/session_options.rs`.\n\n";
+    let (tables, settings) = (TableOptions::markdown(), SessionOptions::markdown());
+    let want = format!("{intro}{tables}{session}{settings}");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &want).unwrap();
     }

@@ -27,7 +27,7 @@ use crate::exec::context::ScanContext;
 use crate::file::Lane;
 use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
-use crate::split::{Section, SplitFile};
+use crate::split::{DataSplit, Section, SplitFile};
 
 /// How the versions of a key of a table are merged.
 #[derive(Debug, Clone)]
@@ -58,6 +58,7 @@ pub enum Rule {
 pub struct MergeSection {
     branch: Option<Arc<str>>,
     partition: Arc<[u8]>,
+    bucket: (i32, i32),
     section: Section,
     /// The part of its keys that is merged; `None` for all.
     part: Option<KeyPart>,
@@ -91,9 +92,11 @@ impl CacheValue for Merged {
 }
 
 impl MergeSection {
-    /// A section, or a part of its keys, that is not merged yet.
-    pub fn new(branch: Option<Arc<str>>, partition: Arc<[u8]>, section: Section, part: Option<KeyPart>) -> Self {
-        Self { branch, partition, section, part, merged: Mutex::default() }
+    /// A section of a split, or a part of its keys, that is not merged yet.
+    pub fn new(split: &DataSplit, section: Section, part: Option<KeyPart>) -> Self {
+        let (branch, partition) = (split.branch.clone(), Arc::clone(&split.partition));
+        let bucket = (split.bucket, split.total_buckets);
+        Self { branch, partition, bucket, section, part, merged: Mutex::default() }
     }
 
     /// The part of its keys that is merged; `None` for all.
@@ -259,7 +262,9 @@ impl MergeSection {
     /// A part of its keys.
     #[must_use]
     pub fn of_part(&self, part: KeyPart) -> Self {
-        Self::new(self.branch.clone(), Arc::clone(&self.partition), self.section.clone(), Some(part))
+        let (branch, partition) = (self.branch.clone(), Arc::clone(&self.partition));
+        let (bucket, section) = (self.bucket, self.section.clone());
+        Self { branch, partition, bucket, section, part: Some(part), merged: Mutex::default() }
     }
 
     /// Its files, to be read for the rows that survive.
@@ -268,10 +273,10 @@ impl MergeSection {
         self.files().map(|file| self.unit(file)).enumerate().map(merged)
     }
 
-    /// A file of it, to be read without regard to the others; a section does not know its bucket.
+    /// A file of it, to be read without regard to the others.
     pub fn unit(&self, file: &SplitFile) -> ScanUnit {
         let (branch, partition) = (self.branch.clone(), Arc::clone(&self.partition));
-        ScanUnit { branch, partition, bucket: (-1, -1), file: file.clone(), merge: None }
+        ScanUnit { branch, partition, bucket: self.bucket, file: file.clone(), merge: None }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reads and combines the groups of a section, or a part of them: [`open`].
 //!
 //! In: a [`CombineUnit`]. Out: batches of the scan's output, of about `batch_size` keys. Each run is read ahead by a task
-//! of its own; a chunk of keys is combined when all its versions are there, and then let go.
+//! of its own; a chunk of keys is combined when all its versions are there, and then let go. A section that holds no key
+//! that is wanted by then is not merged.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use super::runs::{Inputs, Run};
 use crate::error::{Error, Result};
 use crate::exec::assign::{CombineUnit, ScanUnit};
 use crate::exec::context::ScanContext;
+use crate::exec::dynamic;
 use crate::exec::merge::aggregate::Member;
 use crate::exec::merge::key_reader::read_ahead;
 use crate::exec::merge::memory::Held;
@@ -54,6 +56,9 @@ async fn open_unit(
     batch_size: usize,
     lane: Arc<Lane>,
 ) -> Result<BatchStream> {
+    if !dynamic::section_may_match(&context, &unit.section)? {
+        return Ok(stream::empty().boxed());
+    }
     let Some(groups) = unit.section.groups(&context, &lane).await? else { return Ok(stream::empty().boxed()) };
     let part = groups.part(unit.part, unit.parts)?;
     if part.groups.is_empty() {

@@ -11,6 +11,7 @@ import static org.apache.paimon.types.RowKind.INSERT;
 import static org.apache.paimon.types.RowKind.UPDATE_AFTER;
 import static org.apache.paimon.types.RowKind.UPDATE_BEFORE;
 
+import java.util.ArrayList;
 import java.util.List;
 import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.schema.SchemaChange;
@@ -36,6 +37,11 @@ final class Merge {
         Generate.TABLES.put("merge.chain", Merge::chain);
         Generate.TABLES.put("merge.pages", Merge::pages);
         Generate.TABLES.put("merge.pages_aggregated", Merge::pagesAggregated);
+        Generate.TABLES.put("merge.buckets", Merge::buckets);
+        for (String format : List.of("parquet", "orc", "avro")) {
+            Generate.TABLES.put("merge.sorted_" + format, (c, d, t) -> sorted(c, d, t, format));
+        }
+        Generate.TABLES.put("merge.sorted_days", Merge::sortedDays);
     }
 
     private static Lab.Plan plan(String engine) {
@@ -227,6 +233,53 @@ final class Merge {
                 .option("fields.n.aggregate-function", "sum").option("fields.v.aggregate-function", "max")
                 .column("id", BIGINT().notNull()).column("n", INT()).column("v", STRING()))
                 .write(full).compactKeys().write(second).write(third);
+    }
+
+    /** Three runs in each of four buckets of two days: all of it must be merged. */
+    private static void buckets(Catalog c, String d, String t) throws Exception {
+        Lab lab = Lab.create(c, d, t, Lab.plan().partition("day").primaryKey("day", "id").option("bucket", "4")
+                .option("write-only", "true").option("merge-engine", "partial-update").column("day", INT().notNull())
+                .column("id", INT().notNull()).column("a", STRING()).column("b", INT()));
+        for (int step = 1; step <= 3; step++) {
+            List<Object[]> rows = new ArrayList<>();
+            for (int day = 1; day <= 2; day++) {
+                for (int id = 0; id < 48; id += step) {
+                    rows.add(row(day, id, step == 2 ? null : "a" + step + "-" + id, step == 3 ? null : 100 * day + id));
+                }
+            }
+            lab.write(rows.toArray(new Object[0][]));
+        }
+    }
+
+    /** Files whose keys follow each other, not in the order in which they came: nothing must be merged. */
+    private static void sorted(Catalog c, String d, String t, String format) throws Exception {
+        Lab lab = Lab.create(c, d, t, Lab.plan().primaryKey("k", "n").option("bucket", "1").option("write-only", "true")
+                .option("file.format", format).column("v", DOUBLE()).column("k", STRING().notNull())
+                .column("n", INT().notNull()));
+        for (int first : new int[] {30, 0, 20, 10, 40}) {
+            Object[][] rows = new Object[10][];
+            for (int i = 0; i < 10; i++) {
+                int at = first + i;
+                rows[i] = row(at % 7 == 0 ? null : 50.0 - at, String.format("k%02d", at / 4), at % 4 - 2);
+            }
+            lab.write(rows);
+        }
+    }
+
+    /** The same in two buckets of each of three days. */
+    private static void sortedDays(Catalog c, String d, String t) throws Exception {
+        Lab lab = Lab.create(c, d, t, Lab.plan().partition("day").primaryKey("day", "id").option("bucket", "2")
+                .option("write-only", "true").column("id", BIGINT().notNull()).column("v", STRING())
+                .column("day", INT().notNull()));
+        for (int day : new int[] {2, 3, 1}) {
+            for (int first : new int[] {100, 0}) {
+                Object[][] rows = new Object[12][];
+                for (int i = 0; i < 12; i++) {
+                    rows[i] = row((long) first + i - 6, "v" + day + "-" + i, day);
+                }
+                lab.write(rows);
+            }
+        }
     }
 
     private static Lab paged(Catalog c, String d, String t, Lab.Plan plan) throws Exception {
