@@ -19,8 +19,8 @@ use super::protobuf::Message;
 use crate::error::{Error, Result};
 use crate::storage::InputFile;
 
-/// How much of the end of a file is read at first.
-const TAIL_BYTES: u64 = 64 << 10;
+/// How much of the end of a file is read at first. Little in tests, so that small files have more.
+const TAIL_BYTES: u64 = if cfg!(test) { 2 << 10 } else { 64 << 10 };
 /// The longest footer that is accepted, decompressed.
 const MAX_FOOTER_BYTES: usize = 256 << 20;
 /// How deep types may be nested, so that recursion stays bounded.
@@ -35,31 +35,27 @@ pub(super) struct Tail {
     pub(super) stripes: Vec<StripeInformation>,
     /// Where the metadata are: statistics of stripes.
     pub(super) metadata: Range<u64>,
+    /// The rows of a row group, of which a stripe's index has an entry each; 0 where there is no index.
+    pub(super) row_group_rows: u64,
 }
 
-/// The kind of a type, by its number in the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OrcKind {
-    Boolean,
-    Byte,
-    Short,
-    Int,
-    Long,
-    Float,
-    Double,
-    String,
-    Binary,
-    Timestamp,
-    List,
-    Map,
-    Struct,
-    Union,
-    Decimal,
-    Date,
-    Varchar,
-    Char,
-    TimestampInstant,
-    Other(u64),
+/// Declares the kinds of types once, in the order of their numbers in the format.
+macro_rules! orc_kinds {
+    ($($kind:ident),* $(,)?) => {
+        /// The kind of a type, by its number in the format.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum OrcKind {
+            $($kind,)*
+            Other(u64),
+        }
+
+        const KINDS: &[OrcKind] = &[$(OrcKind::$kind),*];
+    };
+}
+
+orc_kinds! {
+    Boolean, Byte, Short, Int, Long, Float, Double, String, Binary, Timestamp, List, Map, Struct, Union, Decimal, Date,
+    Varchar, Char, TimestampInstant,
 }
 
 /// A type, which is also a column: its number in the list of types is the column's.
@@ -103,29 +99,7 @@ impl StripeInformation {
 
 impl OrcKind {
     fn from_number(number: u64) -> Self {
-        use OrcKind::*;
-        const KINDS: [OrcKind; 19] = [
-            Boolean,
-            Byte,
-            Short,
-            Int,
-            Long,
-            Float,
-            Double,
-            String,
-            Binary,
-            Timestamp,
-            List,
-            Map,
-            Struct,
-            Union,
-            Decimal,
-            Date,
-            Varchar,
-            Char,
-            TimestampInstant,
-        ];
-        usize::try_from(number).ok().and_then(|i| KINDS.get(i).copied()).unwrap_or(Other(number))
+        usize::try_from(number).ok().and_then(|i| KINDS.get(i).copied()).unwrap_or(Self::Other(number))
     }
 }
 
@@ -245,13 +219,14 @@ impl PostScript {
 impl Tail {
     fn parse(footer: Bytes, postscript: &PostScript) -> Result<Self> {
         let bytes = ByteStream::new(footer, postscript.compression)?.read_to_end(MAX_FOOTER_BYTES)?;
-        let (mut types, mut stripes, mut rows) = (vec![], vec![], 0);
+        let (mut types, mut stripes, mut rows, mut row_group_rows) = (vec![], vec![], 0, 0);
         let mut message = Message::new(&bytes);
         while let Some((number, value)) = message.next()? {
             match number {
                 3 => stripes.push(stripe_information(value.bytes()?)?),
                 4 => types.push(orc_type(value.bytes()?)?),
                 6 => rows = value.number()?,
+                8 => row_group_rows = value.number()?,
                 10 => return Err(Error::unsupported("ORC column encryption")),
                 _ => {}
             }
@@ -259,7 +234,7 @@ impl Tail {
         check_types(&types)?;
         check_stripes(&stripes, rows, postscript.stripes_end)?;
         let metadata = postscript.stripes_end..postscript.footer_range.start;
-        Ok(Self { compression: postscript.compression, types, stripes, metadata })
+        Ok(Self { compression: postscript.compression, types, stripes, metadata, row_group_rows })
     }
 }
 
