@@ -83,7 +83,7 @@ pub async fn open(request: ReadRequest) -> Result<BatchStream> {
 
 /// The stripes of a file, from its footer: where they are and how many rows they have.
 pub async fn stripes(file: &InputFile) -> Result<Vec<StripeInformation>> {
-    let (tail, _) = read_tail(file).await.map_err(|e| e.in_file(file.path()))?;
+    let (tail, _) = read_tail(file, None).await.map_err(|e| e.in_file(file.path()))?;
     Ok(tail.stripes.clone())
 }
 
@@ -144,9 +144,10 @@ struct Decoding {
 
 impl Scan {
     async fn new(request: ReadRequest) -> Result<Self> {
-        let (tail, source) = read_tail(&request.file).await?;
+        let cache = request.footers.as_deref();
+        let (tail, source) = read_tail(&request.file, cache).await?;
         let stripes = wanted_stripes(&tail.stripes, &request);
-        let stripes = prune::narrow(&tail, &source, stripes, &request.narrowing).await;
+        let stripes = prune::narrow((&tail, &source), stripes, &request.narrowing, cache).await;
         let group_rows = tail.row_group_rows;
         let mut scan = Self::of(tail, source, &request.fields, request.batch_size, |fetch| {
             (fetch.selection, fetch.narrowing) = (request.selection, request.narrowing);

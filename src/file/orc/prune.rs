@@ -13,31 +13,32 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 
-use super::codec::ByteStream;
 use super::statistics::{ColumnBounds, stripe_statistics, wrong_number};
 use super::tail::{Source, StripeInformation, Tail};
 use crate::error::{Error, Result};
 use crate::file::guard::guarded;
 use crate::file::prune_metrics::count_left;
-use crate::file::{FilePredicate, Narrowing};
+use crate::file::{FilePredicate, FooterCache, Narrowing};
 use crate::spec::data_type::{DataField, DataType};
 use crate::spec::datum::Datum;
 use crate::spec::datum_array::datums_to_array;
-
-/// The longest metadata that are looked at, decompressed.
-const MAX_METADATA_BYTES: usize = 64 << 20;
 
 /// Stripes, each with the position of its first row.
 type Stripes = VecDeque<(usize, StripeInformation)>;
 
 /// What is left of the wanted stripes.
-pub(super) async fn narrow(tail: &Tail, source: &Source, wanted: Stripes, narrowing: &Narrowing) -> Stripes {
+pub(super) async fn narrow(
+    (tail, source): (&Tail, &Source),
+    wanted: Stripes,
+    narrowing: &Narrowing,
+    cache: Option<&FooterCache>,
+) -> Stripes {
     let Some(predicate) = narrowing.predicate.as_ref().filter(|_| narrowing.switches.statistics) else { return wanted };
     if wanted.is_empty() {
         return wanted;
     }
     let timer = narrowing.metrics.time_statistics.timer();
-    let kept = match kept(tail, source, &wanted, predicate, narrowing.switches.max_in_list_size).await {
+    let kept = match kept((tail, source), &wanted, predicate, narrowing.switches.max_in_list_size, cache).await {
         Ok(kept) => kept,
         Err(_) => {
             narrowing.metrics.errors.add(1);
@@ -53,18 +54,17 @@ pub(super) async fn narrow(tail: &Tail, source: &Source, wanted: Stripes, narrow
 
 /// For each of the wanted stripes whether it may hold a row that is.
 async fn kept(
-    tail: &Tail,
-    source: &Source,
+    (tail, source): (&Tail, &Source),
     wanted: &Stripes,
     predicate: &FilePredicate,
     max_in_list_size: usize,
+    cache: Option<&FooterCache>,
 ) -> Result<Vec<bool>> {
     let columns = columns(tail, predicate.fields());
     if columns.is_empty() || tail.metadata.is_empty() {
         return Ok(vec![true; wanted.len()]);
     }
-    let bytes = source.read(std::slice::from_ref(&tail.metadata)).await?.pop().unwrap_or_default();
-    let bytes = ByteStream::new(bytes, tail.compression)?.read_to_end(MAX_METADATA_BYTES)?;
+    let bytes = source.statistics(tail, cache).await?;
     let types: Vec<_> = columns.iter().map(|(number, field)| (*number, &field.data_type)).collect();
     let found = stripe_statistics(&bytes, &types)?;
     if found.len() != tail.stripes.len() {

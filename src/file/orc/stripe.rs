@@ -234,7 +234,7 @@ mod tests {
 
     fn tail() -> Tail {
         let compression = Compression::new(0, 0).unwrap();
-        Tail { compression, types: vec![], stripes: vec![], metadata: 0..0, row_group_rows: 0 }
+        Tail { compression, types: vec![], stripes: vec![], metadata: 0..0, row_group_rows: 0, statistics: None }
     }
 
     #[test]
