@@ -30,9 +30,12 @@ use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
 
 /// A stripe whose data are not longer is fetched whole. Small in tests, so that small files have larger stripes.
-const WHOLE_BYTES: u64 = if cfg!(test) { 4 << 10 } else { 1 << 20 };
+const WHOLE_BYTES: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 /// The longest indexes of a stripe that are fetched before it is known which of them are needed.
 const INDEX_BYTES: u64 = 256 << 10;
+
+/// The most row groups of a stripe whose index is asked.
+const MAX_ROW_GROUPS: u64 = 1 << 16;
 
 /// What is needed to fetch parts of stripes.
 pub(super) struct Fetch {
@@ -124,7 +127,8 @@ impl Fetch {
         let all = self.columns.len() + 1 >= self.tail.types.len();
         let mut at_hand = AtHand::new(&self.source);
         if stripe.data_bytes <= WHOLE_BYTES || (all && !asks_index) {
-            at_hand.read([index.map_or(data_start, |index| index.start)..footer.end]).await?;
+            let start = index.map_or(data_start, |index| index.start);
+            at_hand.read(std::iter::once(start..footer.end)).await?;
         } else {
             at_hand.read(index.into_iter().chain([footer.clone()])).await?;
         }
@@ -134,8 +138,11 @@ impl Fetch {
 
     /// Whether the index of the part's stripe may leave something out.
     fn asks_index(&self, part: &Part) -> bool {
-        let group_rows = self.tail.row_group_rows;
-        if group_rows == 0 || part.stripe.rows <= group_rows || part.stripe.index_bytes == 0 {
+        let (rows, group_rows) = (part.stripe.rows, self.tail.row_group_rows);
+        if group_rows == 0 || rows <= group_rows || part.stripe.index_bytes == 0 {
+            return false;
+        }
+        if rows.div_ceil(group_rows) > MAX_ROW_GROUPS {
             return false;
         }
         let is_cut = part.rows != (0..part.stripe.rows);

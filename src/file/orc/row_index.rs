@@ -285,7 +285,9 @@ mod tests {
                     let _ = positions.part(&(0..1), 100, compression);
                 }
             }
-            let _ = found.iter().map(|e| e.bounds(&DataType::parse("INT").unwrap())).count();
+            for entry in &found {
+                let _ = entry.bounds(&DataType::parse("INT").unwrap());
+            }
         }
     }
 }

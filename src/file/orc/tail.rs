@@ -31,6 +31,8 @@ const WHOLE_BYTES: u64 = if cfg!(test) { 1 << 10 } else { 256 << 10 };
 const MAX_FOOTER_BYTES: usize = 256 << 20;
 /// The longest metadata that are looked at, decompressed.
 const MAX_METADATA_BYTES: usize = 64 << 20;
+/// The most rows of a row group.
+const MAX_GROUP_ROWS: u64 = 1 << 24;
 /// How deep types may be nested, so that recursion stays bounded.
 const MAX_DEPTH: usize = 64;
 
@@ -281,7 +283,8 @@ impl Tail {
                 3 => stripes.push(stripe_information(value.bytes()?)?),
                 4 => types.push(orc_type(value.bytes()?)?),
                 6 => rows = value.number()?,
-                8 => row_group_rows = value.number()?,
+                // More is no row group: then the stripes are read whole.
+                8 => row_group_rows = Some(value.number()?).filter(|rows| *rows <= MAX_GROUP_ROWS).unwrap_or(0),
                 10 => return Err(Error::unsupported("ORC column encryption")),
                 _ => {}
             }
