@@ -20,6 +20,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::future::try_join_all;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
+use tracing::{Instrument, debug_span};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -271,6 +272,7 @@ impl InputFile {
     pub async fn read(&self) -> Result<Bytes> {
         let since = Instant::now();
         let read = async { self.store.get(&self.path).await?.bytes().await };
+        let read = read.instrument(debug_span!("fetch", file = %self.path));
         let bytes = read.await.map_err(|e| Error::from(e).in_file(&self.path))?;
         self.count(since, bytes.len() as u64);
         Ok(bytes)
@@ -281,6 +283,7 @@ impl InputFile {
         let since = Instant::now();
         let options = GetOptions { range: Some((0..bytes).into()), ..GetOptions::default() };
         let read = async { self.store.get_opts(&self.path, options).await?.bytes().await };
+        let read = read.instrument(debug_span!("fetch", file = %self.path, bytes));
         let bytes = read.await.map_err(|e| Error::from(e).in_file(&self.path))?;
         self.count(since, bytes.len() as u64);
         Ok(bytes)
@@ -294,6 +297,12 @@ impl InputFile {
 
     /// Several ranges, in the order asked for; near ones come with one request. An error when the file is shorter.
     pub async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let bytes = |ranges: &[Range<u64>]| ranges.iter().map(|r| r.end.saturating_sub(r.start)).sum::<u64>();
+        let span = debug_span!("fetch", file = %self.path, ranges = ranges.len(), bytes = bytes(ranges));
+        self.read_whole_ranges(ranges).instrument(span).await
+    }
+
+    async fn read_whole_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let parts = match self.is_local() {
             true => self.read_local(ranges).await?,
             false => self.read_coalesced(ranges).await?,

@@ -12,6 +12,7 @@ mod options;
 mod planning;
 mod read_ahead;
 mod requests;
+mod spans;
 mod statistics;
 mod support;
 mod switches;
