@@ -17,6 +17,7 @@ use datafusion::common::runtime::SpawnedTask;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::physical_plan::RecordBatchStream;
 use futures::{FutureExt, Stream, StreamExt};
+use tracing::Instrument;
 
 use super::assign::ScanTask;
 use super::context::ScanContext;
@@ -99,14 +100,15 @@ impl SplitStream {
         (self.is_local, self.merges) = (of.is_local(), of.merges());
         let decodes = lane.settings().warmup == WarmupLevel::Decoded && !lane.steps_aside(self.is_local);
         let task = of.clone();
-        let task = SpawnedTask::spawn(async move {
+        let opening = async move {
             let batches = match task {
                 ScanTask::Read(unit) => raw_read::open(context, unit, mode).await?,
                 // All versions of a key are needed, whatever is asked of the row that they become.
                 ScanTask::Combine(unit) => combine::open(context, unit, mode.batch_size, mode.lane).await?,
             };
             Ok(if decodes { decode_ahead(batches, lane) } else { batches })
-        });
+        };
+        let task = SpawnedTask::spawn(opening.in_current_span());
         Opening { bytes: self.context.wanted_bytes(of.bytes()), of, task, ahead, since: Instant::now() }
     }
 

@@ -18,6 +18,7 @@ pub mod parquet;
 pub mod prefetch;
 pub mod prune_metrics;
 pub mod row;
+pub mod spans;
 pub mod warmup;
 
 use std::ops::Range;
@@ -26,7 +27,9 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use datafusion::common::ScalarValue;
 use futures::stream::BoxStream;
+use tracing::{Instrument, debug_span};
 
+use self::spans::in_span;
 use crate::error::{Error, Result};
 use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
@@ -73,6 +76,13 @@ pub struct ReadRequest {
 
 /// Opens a file; what must be known before its first batch is read here.
 pub async fn open(request: ReadRequest) -> Result<BatchStream> {
+    let path = request.file.path().clone();
+    let opening = debug_span!("open", file = %path, format = ?request.format);
+    let batches = open_format(request).instrument(opening).await?;
+    Ok(in_span(batches, debug_span!("decode", file = %path)))
+}
+
+async fn open_format(request: ReadRequest) -> Result<BatchStream> {
     match request.format {
         FileFormat::Parquet => parquet::open(request).await,
         FileFormat::Avro => filtered::open_filtered(request, avro::open).await,

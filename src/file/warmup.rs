@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 use super::BatchStream;
 use super::prefetch::{Held, Lane};
@@ -24,7 +25,7 @@ type Waiting = (Result<RecordBatch>, Option<Held>);
 /// Decodes batches before they are asked for.
 pub fn decode_ahead(batches: BatchStream, lane: Arc<Lane>) -> BatchStream {
     let (sender, receiver) = mpsc::channel(BATCHES);
-    let task = SpawnedTask::spawn(decode(batches, lane, sender));
+    let task = SpawnedTask::spawn(decode(batches, lane, sender).in_current_span());
     // The task lives, and is aborted, with the stream.
     stream::unfold((receiver, task), |(mut receiver, task)| async move {
         receiver.recv().await.map(|(batch, _held)| (batch, (receiver, task)))

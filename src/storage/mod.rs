@@ -21,6 +21,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::future::try_join_all;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
+use tracing::{Instrument, debug_span};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -279,6 +280,7 @@ impl InputFile {
             Some(bytes) => bytes,
             None => {
                 let read = async { self.store.get(&self.path).await?.bytes().await };
+                let read = read.instrument(debug_span!("fetch", file = %self.path));
                 read.await.map_err(|e| Error::from(e).in_file(&self.path))?
             }
         };
@@ -291,6 +293,7 @@ impl InputFile {
         let since = Instant::now();
         let options = GetOptions { range: Some((0..bytes).into()), ..GetOptions::default() };
         let read = async { self.store.get_opts(&self.path, options).await?.bytes().await };
+        let read = read.instrument(debug_span!("fetch", file = %self.path, bytes));
         let bytes = read.await.map_err(|e| Error::from(e).in_file(&self.path))?;
         self.count(since, bytes.len() as u64);
         Ok(bytes)
@@ -304,6 +307,12 @@ impl InputFile {
 
     /// Several ranges, in the order asked for; near ones come with one request. An error when the file is shorter.
     pub async fn read_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let bytes = |ranges: &[Range<u64>]| ranges.iter().map(|r| r.end.saturating_sub(r.start)).sum::<u64>();
+        let span = debug_span!("fetch", file = %self.path, ranges = ranges.len(), bytes = bytes(ranges));
+        self.read_whole_ranges(ranges).instrument(span).await
+    }
+
+    async fn read_whole_ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let parts = match self.is_local() {
             true => self.read_local(ranges).await?,
             false => self.read_coalesced(ranges).await?,
@@ -311,7 +320,8 @@ impl InputFile {
         for (range, part) in ranges.iter().zip(&parts) {
             let want = range.end.saturating_sub(range.start);
             if part.len() as u64 != want {
-                let message = format!("ends early: wanted {want} bytes at {}, got {}", range.start, part.len());
+                let (start, got) = (range.start, part.len() as u64);
+                let message = format!("the file ends early: wanted {want} bytes at {start}, it has {got} there");
                 return Err(Error::corrupt(message).in_file(&self.path));
             }
         }
@@ -321,9 +331,13 @@ impl InputFile {
     /// All ranges with one call.
     async fn read_local(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let since = Instant::now();
-        let parts = match self.disk.and_then(|disk| disk.ranges(&self.path, ranges)) {
-            Some(parts) => parts,
-            None => self.store.get_ranges(&self.path, ranges).await.map_err(|e| Error::from(e).in_file(&self.path))?,
+        if let Some(parts) = self.disk.and_then(|disk| disk.ranges(&self.path, ranges)) {
+            self.count(since, parts.iter().map(|p| p.len() as u64).sum());
+            return Ok(parts);
+        }
+        let parts = match self.store.get_ranges(&self.path, ranges).await {
+            Ok(parts) => parts,
+            Err(e) => return Err(self.failure(e, ranges.iter().map(|range| range.end).max()).await),
         };
         self.count(since, parts.iter().map(|p| p.len() as u64).sum());
         Ok(parts)
@@ -344,8 +358,59 @@ impl InputFile {
             None => None,
         };
         let since = Instant::now();
-        let bytes = self.store.get_range(&self.path, range).await.map_err(|e| Error::from(e).in_file(&self.path))?;
+        let end = range.end;
+        let bytes = match self.store.get_range(&self.path, range).await {
+            Ok(bytes) => bytes,
+            Err(e) => return Err(self.failure(e, Some(end)).await),
+        };
         self.count(since, bytes.len() as u64);
         Ok(bytes)
+    }
+
+    /// Why bytes up to `end` could not be read: stores say in many ways that a file is shorter.
+    async fn failure(&self, error: object_store::Error, end: Option<u64>) -> Error {
+        let error = Error::from(error).in_file(&self.path);
+        if error.kind() != ErrorKind::Storage {
+            return error;
+        }
+        match (self.store.head(&self.path).await, end) {
+            (Ok(found), Some(end)) if found.size < end => {
+                let (wanted, size) = (self.size_bytes.map_or(end, |size| size.max(end)), found.size);
+                let message = format!("the file ends early: wanted {wanted} bytes, it has {size}");
+                Error::corrupt(message).caused_by(error).in_file(&self.path)
+            }
+            _ => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::local::LocalFileSystem;
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_that_is_shorter_than_it_should_be_is_corrupt_and_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let local = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
+        let stores: [Arc<dyn ObjectStore>; 2] = [Arc::new(InMemory::new()), Arc::new(local)];
+        let path = Path::from("t/bucket-0/data-1.orc");
+        for store in stores {
+            store.put(&path, vec![7; 100].into()).await.unwrap();
+            let mut file = InputFile::new(Arc::clone(&store), path.clone(), Some(150));
+            for url in [None, Some("file:///")] {
+                file.store_url = url.map(Arc::from);
+                for (range, wanted) in [(120..150, "wanted 150 bytes, it has 100"), (90..150, "wanted")] {
+                    let error = file.read_range(range).await.unwrap_err();
+                    assert_eq!((error.kind(), error.file()), (ErrorKind::Corrupt, Some(path.as_ref())), "{error}");
+                    assert!(error.to_string().contains(wanted), "{store} {error}");
+                }
+                assert_eq!(file.read_range(90..100).await.unwrap().len(), 10);
+            }
+            store.delete(&path).await.unwrap();
+            assert_eq!(file.read_range(0..1).await.unwrap_err().kind(), ErrorKind::NotFound);
+        }
     }
 }

@@ -85,6 +85,22 @@ async fn stripes_that_a_filter_rules_out_are_not_read() {
 }
 
 #[tokio::test]
+async fn row_groups_of_a_stripe_that_a_filter_rules_out_are_not_read() {
+    let sql = "SELECT * FROM paimon.append.many_batches_orc WHERE id = 1040400";
+    for (on, want) in [("true", (1000, 24)), ("false", (0, 0))] {
+        let enabled = format!("parquet.enable_page_index = {on}");
+        let context = session_with(&["target_partitions = 1", &enabled]).await.unwrap();
+        let ran = Ran::new(&context, sql).await.unwrap();
+        assert_eq!((ran.rows, ran.counted("page_index_rows_pruned")), (1, want));
+        assert_eq!(ran.counted("output_rows").0, if on == "true" { 24 } else { 1024 });
+        let analyzed = context.sql(&format!("EXPLAIN ANALYZE {sql}")).await.unwrap().collect().await.unwrap();
+        let shown = arrow::util::pretty::pretty_format_batches(&analyzed).unwrap().to_string();
+        let counted = if on == "true" { "1.02 K total → 24 matched" } else { "0 total → 0 matched" };
+        assert!(shown.contains(&format!("page_index_rows_pruned={counted}")), "{shown}");
+    }
+}
+
+#[tokio::test]
 async fn a_join_passes_over_files_by_their_bounds_and_buckets() {
     let context = session_with(&["target_partitions = 1"]).await.unwrap();
     for (table, key, value, opened, all) in [

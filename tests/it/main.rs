@@ -13,6 +13,7 @@ mod order;
 mod planning;
 mod read_ahead;
 mod requests;
+mod spans;
 mod statistics;
 mod support;
 mod switches;

@@ -81,3 +81,21 @@ async fn an_index_file_is_asked_for_once_and_spares_the_files_that_it_rules_out(
     let other = requests(&context, &store, r#"SELECT * FROM paimon."index".kinds_orc WHERE id = 10"#).await;
     assert!(!of_data_files(&other).iter().any(|r| r.path().ends_with(".index")), "{other:?}");
 }
+
+#[tokio::test]
+async fn the_tail_of_an_orc_file_is_read_once() {
+    let (context, store) = session();
+    let sql = "SELECT sum(score) FROM paimon.append.many_batches_orc WHERE id > 5000000";
+    let ranges = |requests: &[Request]| -> Vec<_> {
+        let of = |request: &&Request| match request {
+            Request::GetRanges(_, ranges) => ranges.clone(),
+            other => panic!("{other:?}"),
+        };
+        of_data_files(requests).iter().flat_map(of).collect()
+    };
+    let first = ranges(&requests(&context, &store, sql).await);
+    let size = first.iter().map(|range| range.end).max().unwrap();
+    // Neither the footer nor the statistics of stripes: just the one stripe that may match.
+    let again = ranges(&requests(&context, &store, sql).await);
+    assert!(again.len() == 1 && again[0].end < size, "{first:?} {again:?}");
+}

@@ -17,6 +17,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
 use super::key_filter::KeyFilter;
 use super::key_range::KeyRange;
@@ -342,14 +343,15 @@ fn kinds(column: &ArrayRef) -> Result<Vec<RowKind>> {
 /// A stream that is read by a task of its own, a few items ahead.
 pub fn read_ahead<T: Send + 'static>(items: BoxStream<'static, Result<T>>) -> BoxStream<'static, Result<T>> {
     let (sender, receiver) = mpsc::channel(BATCHES_AHEAD);
-    let task = SpawnedTask::spawn(async move {
+    let reading = async move {
         let mut items = items;
         while let Some(item) = items.next().await {
             if sender.send(item).await.is_err() {
                 break;
             }
         }
-    });
+    };
+    let task = SpawnedTask::spawn(reading.in_current_span());
     // The task lives, and is aborted, with the stream.
     stream::unfold((receiver, task), |(mut receiver, task)| async move {
         receiver.recv().await.map(|item| (item, (receiver, task)))

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OnceCell;
+use tracing::{Instrument, debug_span};
 
 use super::combine::groups::{GroupSink, Groups};
 use super::combine::spec::CombineSpec;
@@ -140,7 +141,8 @@ impl MergeSection {
         let filter = KeyFilter::new(context, &spec, &self.partition)?;
         let cell = self.cell(filter.as_ref().map(KeyFilter::name).unwrap_or_default());
         let reader = KeyReader { context: Arc::clone(context), spec, lane: Arc::clone(lane), filter: None };
-        let found = cell.get_or_try_init(|| self.find(reader, filter)).await?;
+        let span = || debug_span!("merge", runs = self.runs().len(), files = self.files().count());
+        let found = cell.get_or_try_init(|| self.find(reader, filter).instrument(span())).await?;
         Ok(Arc::clone(&found.merged))
     }
 

@@ -19,15 +19,22 @@ pub(super) struct ByteRle {
     bytes: ByteStream,
     left: usize,
     repeated: Option<u8>,
+    /// How many bytes are not wanted before the first one that is.
+    skipped: usize,
 }
 
 impl ByteRle {
     pub(super) fn new(bytes: ByteStream) -> Self {
-        Self { bytes, left: 0, repeated: None }
+        let skipped = bytes.start().values;
+        Self { bytes, left: 0, repeated: None, skipped }
     }
 
     /// Appends the next `n` bytes to `out`.
     pub(super) fn read(&mut self, n: usize, out: &mut Vec<u8>) -> Result<()> {
+        if n > 0 && self.skipped > 0 {
+            let skipped = std::mem::take(&mut self.skipped);
+            self.read(skipped, &mut vec![])?;
+        }
         out.reserve(n.min(TRUSTED_BYTES));
         let mut left = n;
         while left > 0 {
@@ -64,15 +71,22 @@ pub(super) struct Bits {
     /// The byte that was read in part, its first bit in the lowest place as Arrow has it, and how many bits are gone.
     partial: u8,
     used: usize,
+    /// How many bits are not wanted before the first one that is.
+    skipped: usize,
 }
 
 impl Bits {
     pub(super) fn new(bytes: ByteStream) -> Self {
-        Self { bytes: ByteRle::new(bytes), partial: 0, used: 0 }
+        let skipped = bytes.start().bits;
+        Self { bytes: ByteRle::new(bytes), partial: 0, used: 0, skipped }
     }
 
     /// The next `n` bits.
     pub(super) fn read(&mut self, n: usize) -> Result<BooleanBuffer> {
+        if n > 0 && self.skipped > 0 {
+            let skipped = std::mem::take(&mut self.skipped);
+            self.read(skipped)?;
+        }
         let used = self.used;
         let kept = usize::from(used > 0);
         let end = used.saturating_add(n);

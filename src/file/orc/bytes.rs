@@ -67,16 +67,19 @@ pub(super) struct Dictionary {
 impl Dictionary {
     pub(super) fn new(node: &Node, trim: bool, stripe: &mut Stripe) -> Result<Self> {
         let encoding = stripe.encoding(node.column)?;
-        let mut lengths = vec![];
-        Integers::new(stripe.take_or_empty(node.column, StreamKind::Length)?, encoding.version_2, false)
-            .read(encoding.dictionary_size as usize, &mut lengths)?;
-        let mut bytes = stripe.take_or_empty(node.column, StreamKind::DictionaryData)?;
-        let entries = array(&node.arrow, &lengths, &mut bytes, None)?;
+        let entries = stripe.dictionary(node.column, |stripe| {
+            let mut lengths = vec![];
+            Integers::new(stripe.take_or_empty(node.column, StreamKind::Length)?, encoding.version_2, false)
+                .read(encoding.dictionary_size as usize, &mut lengths)?;
+            let mut bytes = stripe.take_or_empty(node.column, StreamKind::DictionaryData)?;
+            let entries = array(&node.arrow, &lengths, &mut bytes, None)?;
+            Ok(if trim { trimmed(entries) } else { entries })
+        })?;
         let indices = stripe.take_or_empty(node.column, StreamKind::Data)?;
         Ok(Self {
             present: present(node, stripe)?,
             indices: Integers::new(indices, encoding.version_2, false),
-            entries: if trim { trimmed(entries) } else { entries },
+            entries,
         })
     }
 }

@@ -20,8 +20,9 @@ const MAX_BLOCK_BYTES: u64 = 1 << 23;
 pub(super) const TRUSTED_BYTES: usize = 1 << 20;
 
 /// How the chunks of a file are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum CompressionKind {
+    #[default]
     None,
     Zlib,
     Snappy,
@@ -30,7 +31,7 @@ pub(super) enum CompressionKind {
 }
 
 /// The compression of a file, from its postscript.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Compression {
     kind: CompressionKind,
     block_bytes: usize,
@@ -54,6 +55,11 @@ impl Compression {
             return Err(Error::corrupt(message));
         }
         Ok(Self { kind, block_bytes: block_bytes.min(MAX_BLOCK_BYTES) as usize })
+    }
+
+    /// The most bytes that a chunk has when decompressed; `None` where nothing is compressed, and there are no chunks.
+    pub(super) fn chunk_bytes(&self) -> Option<usize> {
+        (self.kind != CompressionKind::None).then_some(self.block_bytes)
     }
 }
 
@@ -122,9 +128,22 @@ impl Codec {
     }
 }
 
+/// Where to begin in a stream: the numbers of the format's positions behind the offset of the chunk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Start {
+    /// Bytes of the chunk that come before, decompressed.
+    pub(super) bytes: usize,
+    /// Values of the run that begins there that come before.
+    pub(super) values: usize,
+    /// Bits of the byte that begins there that come before.
+    pub(super) bits: usize,
+}
+
 /// A stream that is being read.
 pub(super) struct ByteStream {
     rest: Bytes,
+    /// What of the stream is before the first value that is wanted; its bytes are passed over at once.
+    start: Start,
     codec: Codec,
     block_bytes: usize,
     /// The chunk that is being read: `plain` as it was in the file, or `inflated`.
@@ -141,6 +160,7 @@ impl ByteStream {
         let codec = if bytes.is_empty() { Codec::None } else { Codec::new(compression.kind)? };
         Ok(Self {
             rest: bytes,
+            start: Start::default(),
             codec,
             block_bytes: compression.block_bytes,
             plain: Bytes::new(),
@@ -149,6 +169,27 @@ impl ByteStream {
             at: 0,
             joined: vec![],
         })
+    }
+
+    /// A stream whose bytes begin with a chunk, in which the first value is somewhere behind.
+    pub(super) fn begun(bytes: Bytes, compression: Compression, start: Start) -> Result<Self> {
+        let mut stream = Self::new(bytes, compression)?;
+        let mut left = start.bytes;
+        while left > 0 {
+            if stream.chunk().is_empty() {
+                stream.advance()?;
+            }
+            let passed = stream.chunk().len().min(left);
+            stream.consume(passed);
+            left -= passed;
+        }
+        stream.start = start;
+        Ok(stream)
+    }
+
+    /// Where in its first run its first value is.
+    pub(super) fn start(&self) -> Start {
+        self.start
     }
 
     /// What is left of the chunk that is being read.

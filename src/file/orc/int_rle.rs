@@ -27,6 +27,8 @@ pub(super) struct Integers {
     bytes: ByteStream,
     version_2: bool,
     signed: bool,
+    /// How many values of the stream are not wanted before the first one that is.
+    skipped: usize,
     /// The bits that a value can have in zigzag: orc-rust writes more, which are wrong, at the start of a delta run.
     mask: u64,
     /// The run that is being read.
@@ -38,7 +40,8 @@ pub(super) struct Integers {
 
 impl Integers {
     pub(super) fn new(bytes: ByteStream, version_2: bool, signed: bool) -> Self {
-        Self { bytes, version_2, signed, mask: u64::MAX, run: vec![], at: 0, packed: vec![], patches: vec![] }
+        let skipped = bytes.start().values;
+        Self { bytes, version_2, signed, skipped, mask: u64::MAX, run: vec![], at: 0, packed: vec![], patches: vec![] }
     }
 
     /// Of values that have so many bits, 1 to 64.
@@ -49,6 +52,10 @@ impl Integers {
 
     /// Appends the next `n` integers to `out`.
     pub(super) fn read(&mut self, n: usize, out: &mut Vec<i64>) -> Result<()> {
+        if n > 0 && self.skipped > 0 {
+            let skipped = std::mem::take(&mut self.skipped);
+            self.read(skipped, &mut vec![])?;
+        }
         out.reserve(n.min(TRUSTED_VALUES));
         let mut left = n;
         while left > 0 {

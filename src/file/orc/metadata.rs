@@ -3,13 +3,12 @@
 //! In: all bytes of a file and which fields are wanted. Out: its rows, every type as the file itself says, all fields
 //! nullable. Nothing is read from a store, so what is asynchronous elsewhere is done at once here.
 
-use std::collections::VecDeque;
-
 use arrow::array::RecordBatch;
 use bytes::Bytes;
 use futures::FutureExt;
 
 use super::Scan;
+use super::parts::Part;
 use super::tail::{OrcKind, OrcType, Tail, tail_of_bytes};
 use crate::error::{Error, Result};
 use crate::file::container::{BATCH_ROWS, Projection};
@@ -23,8 +22,9 @@ pub(in crate::file) fn read(bytes: Bytes, projection: &Projection) -> Result<Vec
         if let Some(root) = tail.types.first() {
             fields = natural_fields(&tail, root, projection);
         }
-        let waiting: VecDeque<_> = tail.stripes.iter().filter(|s| s.rows > 0).map(|stripe| (0, *stripe)).collect();
-        let mut scan = Scan::of(tail, source, waiting, &fields, BATCH_ROWS)?;
+        let waiting = tail.stripes.iter().filter(|s| s.rows > 0).map(|stripe| Part::whole((0, *stripe))).collect();
+        let mut scan = Scan::of(tail, source, &fields, BATCH_ROWS, |_| {})?;
+        scan.waiting = waiting;
         let mut batches = vec![];
         while let Some(batch) = scan.next_batch().await? {
             batches.push(batch);

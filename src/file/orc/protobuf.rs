@@ -105,15 +105,25 @@ impl<'a> Value<'a> {
     }
 
     /// The numbers of a repeated field: one, or a packed list.
-    pub(super) fn numbers_u32(self, out: &mut Vec<u32>) -> Result<()> {
+    pub(super) fn numbers(self, out: &mut Vec<u64>) -> Result<()> {
         if let Value::Bytes(bytes) = self {
             let mut list = Message::new(bytes);
             while !list.rest.is_empty() {
-                out.push(Value::Varint(list.varint()?).number_u32()?);
+                out.push(list.varint()?);
             }
             return Ok(());
         }
-        out.push(self.number_u32()?);
+        out.push(self.number()?);
+        Ok(())
+    }
+
+    /// As [`numbers`](Self::numbers), each of at most 32 bits.
+    pub(super) fn numbers_u32(self, out: &mut Vec<u32>) -> Result<()> {
+        let mut wide = vec![];
+        self.numbers(&mut wide)?;
+        for number in wide {
+            out.push(Value::Varint(number).number_u32()?);
+        }
         Ok(())
     }
 }

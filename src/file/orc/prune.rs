@@ -13,31 +13,32 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 
-use super::codec::ByteStream;
 use super::statistics::{ColumnBounds, stripe_statistics, wrong_number};
 use super::tail::{Source, StripeInformation, Tail};
 use crate::error::{Error, Result};
 use crate::file::guard::guarded;
 use crate::file::prune_metrics::count_left;
-use crate::file::{FilePredicate, Narrowing};
+use crate::file::{FilePredicate, FooterCache, Narrowing};
 use crate::spec::data_type::{DataField, DataType};
 use crate::spec::datum::Datum;
 use crate::spec::datum_array::datums_to_array;
-
-/// The longest metadata that are looked at, decompressed.
-const MAX_METADATA_BYTES: usize = 64 << 20;
 
 /// Stripes, each with the position of its first row.
 type Stripes = VecDeque<(usize, StripeInformation)>;
 
 /// What is left of the wanted stripes.
-pub(super) async fn narrow(tail: &Tail, source: &Source, wanted: Stripes, narrowing: &Narrowing) -> Stripes {
+pub(super) async fn narrow(
+    (tail, source): (&Tail, &Source),
+    wanted: Stripes,
+    narrowing: &Narrowing,
+    cache: Option<&FooterCache>,
+) -> Stripes {
     let Some(predicate) = narrowing.predicate.as_ref().filter(|_| narrowing.switches.statistics) else { return wanted };
     if wanted.is_empty() {
         return wanted;
     }
     let timer = narrowing.metrics.time_statistics.timer();
-    let kept = match kept(tail, source, &wanted, predicate, narrowing.switches.max_in_list_size).await {
+    let kept = match kept((tail, source), &wanted, predicate, narrowing.switches.max_in_list_size, cache).await {
         Ok(kept) => kept,
         Err(_) => {
             narrowing.metrics.errors.add(1);
@@ -53,19 +54,17 @@ pub(super) async fn narrow(tail: &Tail, source: &Source, wanted: Stripes, narrow
 
 /// For each of the wanted stripes whether it may hold a row that is.
 async fn kept(
-    tail: &Tail,
-    source: &Source,
+    (tail, source): (&Tail, &Source),
     wanted: &Stripes,
     predicate: &FilePredicate,
     max_in_list_size: usize,
+    cache: Option<&FooterCache>,
 ) -> Result<Vec<bool>> {
     let columns = columns(tail, predicate.fields());
-    let all = vec![true; wanted.len()];
     if columns.is_empty() || tail.metadata.is_empty() {
-        return Ok(all);
+        return Ok(vec![true; wanted.len()]);
     }
-    let bytes = source.read(std::slice::from_ref(&tail.metadata)).await?.pop().unwrap_or_default();
-    let bytes = ByteStream::new(bytes, tail.compression)?.read_to_end(MAX_METADATA_BYTES)?;
+    let bytes = source.statistics(tail, cache).await?;
     let types: Vec<_> = columns.iter().map(|(number, field)| (*number, &field.data_type)).collect();
     let found = stripe_statistics(&bytes, &types)?;
     if found.len() != tail.stripes.len() {
@@ -74,7 +73,15 @@ async fn kept(
     let of_stripe = tail.stripes.iter().zip(found);
     let is_wanted = |stripe: &StripeInformation| wanted.iter().any(|(_, wanted)| wanted == stripe);
     let (rows, bounds) = of_stripe.filter(|(stripe, _)| is_wanted(stripe)).map(|(s, found)| (s.rows, found)).unzip();
-    let statistics = StripeStatistics { columns, rows, bounds };
+    ask(predicate, &Statistics { columns, rows, bounds }, max_in_list_size)
+}
+
+/// For each part of the file that statistics speak of whether it may hold a row that fulfils the predicate as it is now.
+pub(super) fn ask(
+    predicate: &FilePredicate,
+    statistics: &Statistics<'_>,
+    max_in_list_size: usize,
+) -> Result<Vec<bool>> {
     guarded(UNASKED, || {
         let failed = |e| Error::internal(UNASKED).caused_by(e);
         let now = snapshot_physical_expr(Arc::clone(predicate.expr())).map_err(failed)?;
@@ -84,16 +91,16 @@ async fn kept(
             .try_build(now)
             .map_err(failed)?;
         if asked.always_true() {
-            return Ok(all);
+            return Ok(vec![true; statistics.rows.len()]);
         }
-        asked.prune(&statistics).map_err(failed)
+        asked.prune(statistics).map_err(failed)
     })
 }
 
 const UNASKED: &str = "statistics of the ORC file could not be asked";
 
 /// The fields that are columns of the file, with their numbers.
-fn columns<'f>(tail: &Tail, fields: &'f [DataField]) -> Vec<(u32, &'f DataField)> {
+pub(super) fn columns<'f>(tail: &Tail, fields: &'f [DataField]) -> Vec<(u32, &'f DataField)> {
     let Some(root) = tail.types.first() else { return vec![] };
     let number = |field: &DataField| {
         let at = root.names.iter().position(|name| *name == field.name)?;
@@ -102,15 +109,17 @@ fn columns<'f>(tail: &Tail, fields: &'f [DataField]) -> Vec<(u32, &'f DataField)
     fields.iter().filter_map(|field| Some((number(field)?, field))).collect()
 }
 
-/// Statistics of stripes as DataFusion's pruning asks for them.
-struct StripeStatistics<'f> {
-    columns: Vec<(u32, &'f DataField)>,
-    rows: Vec<u64>,
-    /// For each stripe those of each column.
-    bounds: Vec<Vec<ColumnBounds>>,
+/// Statistics of stripes or row groups as DataFusion's pruning asks for them.
+pub(super) struct Statistics<'f> {
+    /// The columns, with their numbers.
+    pub(super) columns: Vec<(u32, &'f DataField)>,
+    /// The rows of each stripe or row group.
+    pub(super) rows: Vec<u64>,
+    /// For each stripe or row group what is known of each column.
+    pub(super) bounds: Vec<Vec<ColumnBounds>>,
 }
 
-impl StripeStatistics<'_> {
+impl Statistics<'_> {
     fn of(&self, column: &Column) -> Option<(&DataType, impl Iterator<Item = Option<&ColumnBounds>>)> {
         let at = self.columns.iter().position(|(_, field)| field.name == column.name)?;
         let data_type = &self.columns.get(at)?.1.data_type;
@@ -127,7 +136,7 @@ impl StripeStatistics<'_> {
     }
 }
 
-impl PruningStatistics for StripeStatistics<'_> {
+impl PruningStatistics for Statistics<'_> {
     fn min_values(&self, column: &Column) -> Option<ArrayRef> {
         self.values(column, |bounds| bounds.min.clone())
     }

@@ -1,4 +1,4 @@
-//! What the metadata of an ORC file say of the values in its stripes.
+//! What an ORC file says of the values in its stripes, and in row groups of them.
 //!
 //! ```text
 //! Metadata { StripeStatistics = 1 … }    StripeStatistics { ColumnStatistics = 1 …, by column number }
@@ -55,7 +55,8 @@ fn of_stripe(bytes: &[u8], columns: &[(u32, &DataType)]) -> Result<Vec<ColumnBou
     Ok(found)
 }
 
-fn of_column(bytes: &[u8], data_type: &DataType) -> Result<ColumnBounds> {
+/// The statistics of one column.
+pub(super) fn of_column(bytes: &[u8], data_type: &DataType) -> Result<ColumnBounds> {
     let mut found = ColumnBounds::default();
     let mut message = Message::new(bytes);
     while let Some((number, value)) = message.next()? {

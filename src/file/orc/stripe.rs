@@ -1,8 +1,4 @@
-//! One stripe: its footer and the bytes of the streams that are wanted.
-//!
-//! In: where the stripe is, and which columns are wanted. Out: a [`Stripe`] in memory. Indexes, bloom filters and the
-//! streams of other columns are not fetched; a stripe that is small or wanted whole comes with one request, another one
-//! with two, first its footer, then its streams, near ones together.
+//! What a stripe's footer says, and the streams of a stripe, or of some of its row groups, in memory: [`Stripe`].
 //!
 //! ```text
 //! stripe = index-stream* data-stream* footer              streams in the order in which the footer lists them
@@ -10,19 +6,17 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow::array::ArrayRef;
 use bytes::Bytes;
 
-use super::codec::{ByteStream, Compression};
+use super::codec::{ByteStream, Compression, Start};
 use super::protobuf::Message;
-use super::tail::{Source, StripeInformation, Tail};
+use super::tail::{StripeInformation, Tail};
 use super::zone::Zone;
 use crate::error::{Error, Result};
 
-/// A stripe whose data are not longer is fetched whole.
-const WHOLE_BYTES: u64 = 1 << 20;
-/// Streams are fetched together when not more than this is between them.
-const GAP_BYTES: u64 = 16 << 10;
 /// The longest footer of a stripe that is accepted, decompressed.
 const MAX_FOOTER_BYTES: usize = 256 << 20;
 
@@ -46,97 +40,100 @@ pub(super) struct Encoding {
     pub(super) dictionary_size: u32,
 }
 
-/// A stripe in memory.
-#[derive(Debug)]
+/// A stream: which column's, and what it holds.
+pub(super) type StreamKey = (u32, StreamKind);
+
+/// A stripe in memory, or some of its row groups.
+#[derive(Debug, Default)]
 pub(super) struct Stripe {
-    pub(super) rows: u64,
-    compression: Compression,
-    encodings: Vec<Encoding>,
-    zone: Option<String>,
-    streams: HashMap<(u32, StreamKind), Bytes>,
+    /// The rows that are wanted, from the first one of the stripe on.
+    pub(super) rows: Range<u64>,
+    /// The row whose values the streams begin with.
+    pub(super) first_row: u64,
+    /// Whether the streams were cut by the stripe's index.
+    pub(super) by_index: bool,
+    /// What else of the stripe it has in common with other parts of it.
+    pub(super) common: Arc<Common>,
+    /// The bytes of streams, and where in them to begin.
+    pub(super) streams: HashMap<StreamKey, (Bytes, Start)>,
+}
+
+/// What all parts of a stripe have in common.
+#[derive(Debug, Default)]
+pub(super) struct Common {
+    pub(super) compression: Compression,
+    pub(super) encodings: Vec<Encoding>,
+    pub(super) zone: Option<String>,
+    /// The dictionaries that were decoded, by column.
+    dictionaries: Mutex<HashMap<u32, ArrayRef>>,
 }
 
 impl Stripe {
-    /// A stripe of which no column is wanted.
-    pub(super) fn of_rows(rows: u64, tail: &Tail) -> Self {
-        Stripe { rows, compression: tail.compression, encodings: vec![], zone: None, streams: HashMap::new() }
-    }
-
-    /// Fetches what the columns with these numbers need.
-    pub(super) async fn load(
-        source: &Source,
-        tail: &Tail,
-        information: StripeInformation,
-        wanted: &HashSet<u32>,
-    ) -> Result<Self> {
-        let footer_range = information.footer_range();
-        let data_start = information.offset.saturating_add(information.index_bytes);
-        let all = wanted.len() + 1 >= tail.types.len();
-        if all || information.data_bytes <= WHOLE_BYTES {
-            let range = data_start..footer_range.end;
-            let bytes = source.read(std::slice::from_ref(&range)).await?.pop().unwrap_or_default();
-            let footer = part(&bytes, data_start, &footer_range)?;
-            let footer = StripeFooter::parse(footer, tail, &information)?;
-            let streams = footer.wanted(wanted);
-            let streams = streams.into_iter().map(|(key, range)| Ok((key, part(&bytes, data_start, &range)?)));
-            return Ok(footer.with_streams(streams.collect::<Result<_>>()?, tail, &information));
-        }
-        let footer = source.read(&[footer_range]).await?.pop().unwrap_or_default();
-        let footer = StripeFooter::parse(footer, tail, &information)?;
-        let streams = footer.wanted(wanted);
-        let ranges = merge(streams.iter().map(|(_, range)| range));
-        let parts = source.read(&ranges).await?;
-        let streams = streams.into_iter().map(|(key, range)| {
-            let at = ranges.partition_point(|merged| merged.start <= range.start).saturating_sub(1);
-            match (ranges.get(at), parts.get(at)) {
-                (Some(merged), Some(bytes)) => Ok((key, part(bytes, merged.start, &range)?)),
-                _ => Err(Error::internal("a stream was not fetched")),
-            }
-        });
-        Ok(footer.with_streams(streams.collect::<Result<_>>()?, tail, &information))
+    /// Rows of a stripe of which no column is wanted.
+    pub(super) fn of_rows(rows: Range<u64>) -> Self {
+        Stripe { first_row: rows.start, rows, ..Self::default() }
     }
 
     /// How many bytes of the file it holds.
     pub(super) fn fetched_bytes(&self) -> u64 {
-        self.streams.values().map(|bytes| bytes.len() as u64).sum()
+        self.streams.values().map(|(bytes, _)| bytes.len() as u64).sum()
     }
 
     /// A stream of a column; `None` where the stripe has none, because it would be empty or tell nothing.
     pub(super) fn take(&mut self, column: u32, kind: StreamKind) -> Result<Option<ByteStream>> {
-        self.streams.remove(&(column, kind)).map(|bytes| ByteStream::new(bytes, self.compression)).transpose()
+        let stream = self.streams.remove(&(column, kind));
+        stream.map(|(bytes, start)| ByteStream::begun(bytes, self.common.compression, start)).transpose()
     }
 
     /// As [`take`](Self::take), but an empty stream for none.
     pub(super) fn take_or_empty(&mut self, column: u32, kind: StreamKind) -> Result<ByteStream> {
         match self.take(column, kind)? {
             Some(stream) => Ok(stream),
-            None => ByteStream::new(Bytes::new(), self.compression),
+            None => ByteStream::new(Bytes::new(), self.common.compression),
         }
+    }
+
+    /// The entries of a column's dictionary, decoded once for all parts of the stripe.
+    pub(super) fn dictionary(
+        &mut self,
+        column: u32,
+        decode: impl FnOnce(&mut Self) -> Result<ArrayRef>,
+    ) -> Result<ArrayRef> {
+        let common = Arc::clone(&self.common);
+        let mut dictionaries = common.dictionaries.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entries) = dictionaries.get(&column) {
+            return Ok(Arc::clone(entries));
+        }
+        let entries = decode(self)?;
+        dictionaries.insert(column, Arc::clone(&entries));
+        Ok(entries)
     }
 
     /// The encoding of a column.
     pub(super) fn encoding(&self, column: u32) -> Result<Encoding> {
-        let encoding = self.encodings.get(column as usize).copied();
+        let encoding = self.common.encodings.get(column as usize).copied();
         encoding.ok_or_else(|| Error::corrupt(format!("the stripe's footer has no encoding for column {column}")))
     }
 
     /// The zone of the writer; UTC where the footer has none.
     pub(super) fn zone(&self) -> Result<Zone> {
-        let name = self.zone.as_deref().unwrap_or_default();
+        let name = self.common.zone.as_deref().unwrap_or_default();
         Zone::parse(name).ok_or_else(|| Error::corrupt(format!("the writer's time zone '{name}' is not known")))
     }
 }
 
 /// What a stripe's footer says.
 #[derive(Debug, Default)]
-struct StripeFooter {
-    encodings: Vec<Encoding>,
+pub(super) struct StripeFooter {
+    pub(super) encodings: Vec<Encoding>,
     zone: Option<String>,
-    streams: Vec<((u32, StreamKind), Range<u64>)>,
+    streams: Vec<(StreamKey, Range<u64>)>,
+    /// Where the indexes of columns are.
+    indexes: Vec<(u32, Range<u64>)>,
 }
 
 impl StripeFooter {
-    fn parse(bytes: Bytes, tail: &Tail, information: &StripeInformation) -> Result<Self> {
+    pub(super) fn parse(bytes: Bytes, tail: &Tail, information: &StripeInformation) -> Result<Self> {
         let bytes = ByteStream::new(bytes, tail.compression)?.read_to_end(MAX_FOOTER_BYTES)?;
         let mut footer = Self::default();
         let mut offset = information.offset;
@@ -179,6 +176,10 @@ impl StripeFooter {
             2 => StreamKind::Length,
             3 => StreamKind::DictionaryData,
             5 => StreamKind::Secondary,
+            6 => {
+                self.indexes.push((column, range));
+                return Ok(());
+            }
             _ => return Ok(()),
         };
         if range.start < information.offset.saturating_add(information.index_bytes) && !range.is_empty() {
@@ -188,22 +189,21 @@ impl StripeFooter {
         Ok(())
     }
 
-    fn wanted(&self, columns: &HashSet<u32>) -> Vec<((u32, StreamKind), Range<u64>)> {
-        self.streams
-            .iter()
-            .filter(|((column, _), range)| columns.contains(column) && !range.is_empty())
-            .cloned()
-            .collect()
+    /// The streams of some columns.
+    pub(super) fn wanted(&self, columns: &HashSet<u32>) -> Vec<(StreamKey, Range<u64>)> {
+        let wanted = |((column, _), range): &&(StreamKey, Range<u64>)| columns.contains(column) && !range.is_empty();
+        self.streams.iter().filter(wanted).cloned().collect()
     }
 
-    fn with_streams(
-        self,
-        streams: HashMap<(u32, StreamKind), Bytes>,
-        tail: &Tail,
-        information: &StripeInformation,
-    ) -> Stripe {
-        let (compression, rows) = (tail.compression, information.rows);
-        Stripe { rows, compression, encodings: self.encodings, zone: self.zone, streams }
+    /// The indexes of some columns.
+    pub(super) fn wanted_indexes(&self, columns: &HashSet<u32>) -> Vec<(u32, Range<u64>)> {
+        self.indexes.iter().filter(|(column, _)| columns.contains(column)).cloned().collect()
+    }
+
+    /// What all parts of the stripe have in common.
+    pub(super) fn common(self, tail: &Tail) -> Arc<Common> {
+        let (compression, encodings, zone) = (tail.compression, self.encodings, self.zone);
+        Arc::new(Common { compression, encodings, zone, dictionaries: Mutex::default() })
     }
 }
 
@@ -227,42 +227,14 @@ fn encoding(bytes: &[u8]) -> Result<Encoding> {
     Ok(encoding)
 }
 
-/// A range of the file out of bytes that begin at `start`.
-fn part(bytes: &Bytes, start: u64, range: &Range<u64>) -> Result<Bytes> {
-    let begin = range.start.checked_sub(start).and_then(|b| usize::try_from(b).ok());
-    let end = range.end.checked_sub(start).and_then(|e| usize::try_from(e).ok());
-    match (begin, end) {
-        (Some(begin), Some(end)) if begin <= end && end <= bytes.len() => Ok(bytes.slice(begin..end)),
-        _ => Err(Error::internal(format!("bytes {range:?} are not among those read at {start}"))),
-    }
-}
-
-/// Joins ranges, sorted by their starts, that are near each other.
-fn merge<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> Vec<Range<u64>> {
-    let mut merged: Vec<Range<u64>> = vec![];
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(GAP_BYTES) => last.end = last.end.max(range.end),
-            _ => merged.push(range.clone()),
-        }
-    }
-    merged
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn tail() -> Tail {
-        Tail { compression: Compression::new(0, 0).unwrap(), types: vec![], stripes: vec![], metadata: 0..0 }
-    }
-
-    #[test]
-    fn near_ranges_are_joined() {
-        let far = 20 + GAP_BYTES;
-        let ranges = [0..10, 12..20, far..far + 1, far + GAP_BYTES + 2..far + GAP_BYTES + 9];
-        assert_eq!(merge(ranges.iter()), [0..far + 1, far + GAP_BYTES + 2..far + GAP_BYTES + 9]);
+        let compression = Compression::new(0, 0).unwrap();
+        Tail { compression, types: vec![], stripes: vec![], metadata: 0..0, row_group_rows: 0, statistics: None }
     }
 
     #[test]

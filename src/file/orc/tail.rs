@@ -9,25 +9,35 @@
 //! Footer and metadata may be compressed, the postscript never is; all are Protocol Buffers messages. The metadata
 //! (statistics of stripes) is read where a predicate may pass over some.
 
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use datafusion::common::HashMap;
+use datafusion::execution::cache::cache_manager::FileMetadata;
 
 use super::codec::{ByteStream, Compression};
 use super::protobuf::Message;
 use crate::error::{Error, Result};
+use crate::file::FooterCache;
 use crate::storage::InputFile;
 
-/// How much of the end of a file is read at first.
-const TAIL_BYTES: u64 = 64 << 10;
+/// How much of the end of a file is read at first. Little in tests, so that small files have more.
+const TAIL_BYTES: u64 = if cfg!(test) { 2 << 10 } else { 64 << 10 };
+/// A file that is not larger comes whole where a request costs more than its bytes. Small in tests, so that parts are read.
+const WHOLE_BYTES: u64 = if cfg!(test) { 1 << 10 } else { 256 << 10 };
 /// The longest footer that is accepted, decompressed.
 const MAX_FOOTER_BYTES: usize = 256 << 20;
+/// The longest metadata that are looked at, decompressed.
+const MAX_METADATA_BYTES: usize = 64 << 20;
+/// The most rows of a row group.
+const MAX_GROUP_ROWS: u64 = 1 << 24;
 /// How deep types may be nested, so that recursion stays bounded.
 const MAX_DEPTH: usize = 64;
 
 /// What the tail of a file says.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Tail {
     pub(super) compression: Compression,
     /// The types in the order of their numbers; the first one is the root, a struct.
@@ -35,31 +45,49 @@ pub(super) struct Tail {
     pub(super) stripes: Vec<StripeInformation>,
     /// Where the metadata are: statistics of stripes.
     pub(super) metadata: Range<u64>,
+    /// The rows of a row group, of which a stripe's index has an entry each; 0 where there is no index.
+    pub(super) row_group_rows: u64,
+    /// The metadata, decompressed, once they were asked for.
+    pub(super) statistics: Option<Bytes>,
 }
 
-/// The kind of a type, by its number in the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OrcKind {
-    Boolean,
-    Byte,
-    Short,
-    Int,
-    Long,
-    Float,
-    Double,
-    String,
-    Binary,
-    Timestamp,
-    List,
-    Map,
-    Struct,
-    Union,
-    Decimal,
-    Date,
-    Varchar,
-    Char,
-    TimestampInstant,
-    Other(u64),
+impl FileMetadata for Tail {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn memory_size(&self) -> usize {
+        let of_type = |found: &OrcType| {
+            let names: usize = found.names.iter().map(|name| size_of::<String>() + name.len()).sum();
+            size_of::<OrcType>() + found.children.len() * size_of::<u32>() + names
+        };
+        let types: usize = self.types.iter().map(of_type).sum();
+        let stripes = self.stripes.len() * size_of::<StripeInformation>();
+        size_of::<Self>() + types + stripes + self.statistics.as_ref().map_or(0, Bytes::len)
+    }
+
+    fn extra_info(&self) -> HashMap<String, String> {
+        HashMap::from_iter([("stripes".to_owned(), self.stripes.len().to_string())])
+    }
+}
+
+/// Declares the kinds of types once, in the order of their numbers in the format.
+macro_rules! orc_kinds {
+    ($($kind:ident),* $(,)?) => {
+        /// The kind of a type, by its number in the format.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum OrcKind {
+            $($kind,)*
+            Other(u64),
+        }
+
+        const KINDS: &[OrcKind] = &[$(OrcKind::$kind),*];
+    };
+}
+
+orc_kinds! {
+    Boolean, Byte, Short, Int, Long, Float, Double, String, Binary, Timestamp, List, Map, Struct, Union, Decimal, Date,
+    Varchar, Char, TimestampInstant,
 }
 
 /// A type, which is also a column: its number in the list of types is the column's.
@@ -103,29 +131,7 @@ impl StripeInformation {
 
 impl OrcKind {
     fn from_number(number: u64) -> Self {
-        use OrcKind::*;
-        const KINDS: [OrcKind; 19] = [
-            Boolean,
-            Byte,
-            Short,
-            Int,
-            Long,
-            Float,
-            Double,
-            String,
-            Binary,
-            Timestamp,
-            List,
-            Map,
-            Struct,
-            Union,
-            Decimal,
-            Date,
-            Varchar,
-            Char,
-            TimestampInstant,
-        ];
-        usize::try_from(number).ok().and_then(|i| KINDS.get(i).copied()).unwrap_or(Other(number))
+        usize::try_from(number).ok().and_then(|i| KINDS.get(i).copied()).unwrap_or(Self::Other(number))
     }
 }
 
@@ -164,6 +170,20 @@ impl Source {
         bytes.map(|b| b.ok_or_else(|| Error::internal("the store gave fewer ranges than were asked for"))).collect()
     }
 
+    /// The statistics of stripes, decompressed; they are kept in the cache with the tail.
+    pub(super) async fn statistics(&self, tail: &Tail, cache: Option<&FooterCache>) -> Result<Bytes> {
+        if let Some(statistics) = &tail.statistics {
+            return Ok(statistics.clone());
+        }
+        let bytes = self.read(std::slice::from_ref(&tail.metadata)).await?.pop().unwrap_or_default();
+        let plain = Bytes::from(ByteStream::new(bytes, tail.compression)?.read_to_end(MAX_METADATA_BYTES)?);
+        if let (Some(cache), Some(file)) = (cache, &self.file) {
+            let tail = Tail { statistics: Some(plain.clone()), ..tail.clone() };
+            cache.put(file, file.size_bytes().await?, Arc::new(tail));
+        }
+        Ok(plain)
+    }
+
     async fn tail(&self, size: u64) -> Result<Arc<Tail>> {
         let postscript = PostScript::parse(&self.end, size)?;
         let footer = self.read(std::slice::from_ref(&postscript.footer_range)).await?.pop().unwrap_or_default();
@@ -178,16 +198,27 @@ impl Source {
     }
 }
 
-/// Reads the tail of a file.
-pub(super) async fn read_tail(file: &InputFile) -> Result<(Arc<Tail>, Source)> {
+/// The tail of a file, out of the cache where it is there.
+pub(super) async fn read_tail(file: &InputFile, cache: Option<&FooterCache>) -> Result<(Arc<Tail>, Source)> {
     let size = file.size_bytes().await?;
-    let start = size.saturating_sub(TAIL_BYTES);
+    if let Some(tail) = cache.and_then(|cache| cache.get::<Tail>(file, size)) {
+        let source = Source { file: Some(file.clone()), end_offset: size, end: Bytes::new() };
+        return Ok((tail, source));
+    }
+    let start = match size {
+        small if small <= WHOLE_BYTES && !file.is_local() => 0,
+        _ => size.saturating_sub(TAIL_BYTES),
+    };
     let end = match size {
         0 => Bytes::new(),
         _ => file.read_range(start..size).await?,
     };
     let source = Source { file: Some(file.clone()), end_offset: start, end };
-    source.tail(size).await.map(|tail| (tail, source))
+    let tail = source.tail(size).await?;
+    if let Some(cache) = cache {
+        cache.put(file, size, Arc::clone(&tail) as _);
+    }
+    Ok((tail, source))
 }
 
 /// The tail of a file that is in memory as a whole. Reads of the source are done at once.
@@ -245,13 +276,15 @@ impl PostScript {
 impl Tail {
     fn parse(footer: Bytes, postscript: &PostScript) -> Result<Self> {
         let bytes = ByteStream::new(footer, postscript.compression)?.read_to_end(MAX_FOOTER_BYTES)?;
-        let (mut types, mut stripes, mut rows) = (vec![], vec![], 0);
+        let (mut types, mut stripes, mut rows, mut row_group_rows) = (vec![], vec![], 0, 0);
         let mut message = Message::new(&bytes);
         while let Some((number, value)) = message.next()? {
             match number {
                 3 => stripes.push(stripe_information(value.bytes()?)?),
                 4 => types.push(orc_type(value.bytes()?)?),
                 6 => rows = value.number()?,
+                // More is no row group: then the stripes are read whole.
+                8 => row_group_rows = Some(value.number()?).filter(|rows| *rows <= MAX_GROUP_ROWS).unwrap_or(0),
                 10 => return Err(Error::unsupported("ORC column encryption")),
                 _ => {}
             }
@@ -259,7 +292,7 @@ impl Tail {
         check_types(&types)?;
         check_stripes(&stripes, rows, postscript.stripes_end)?;
         let metadata = postscript.stripes_end..postscript.footer_range.start;
-        Ok(Self { compression: postscript.compression, types, stripes, metadata })
+        Ok(Self { compression: postscript.compression, types, stripes, metadata, row_group_rows, statistics: None })
     }
 }
 

@@ -34,6 +34,11 @@ async fn input(bytes: Vec<u8>) -> InputFile {
     InputFile::new(store, path, Some(size))
 }
 
+/// The stripes of a file.
+pub(super) async fn stripes_of(bytes: &[u8]) -> Vec<StripeInformation> {
+    stripes(&input(bytes.to_vec()).await).await.unwrap()
+}
+
 async fn read(bytes: &[u8], fields: &[DataField], range: Option<Range<u64>>, size: usize) -> Result<Vec<RecordBatch>> {
     read_with(bytes, fields, range, size, true).await
 }

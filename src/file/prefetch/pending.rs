@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use datafusion::common::runtime::SpawnedTask;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tracing::Instrument;
 
 use super::budget::{Held, Place};
 use super::lane::Lane;
@@ -34,12 +35,13 @@ impl<T: Send + 'static> Pending<T> {
         let room = lane.budget().ask(lane.id(), place, bytes);
         let (ahead, read) = (Arc::new(AtomicBool::new(false)), Arc::clone(&fetch));
         let (begun, of_lane) = (Arc::clone(&ahead), Arc::clone(&lane));
-        let task = SpawnedTask::spawn(async move {
+        let fetching = async move {
             // Without an answer the lane has ended: then it is read without regard to a budget.
             let held = room.await.unwrap_or_else(|_| of_lane.budget().hold(of_lane.id(), bytes));
             begun.store(true, Ordering::Relaxed);
             Ok((read().await?, held))
-        });
+        };
+        let task = SpawnedTask::spawn(fetching.in_current_span());
         Self { lane, place, bytes, fetch, ahead, task }
     }
 

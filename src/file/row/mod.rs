@@ -1,15 +1,16 @@
 //! Row files: rows one behind the other in compressed blocks, with an index of the blocks at the end.
 //!
 //! In: a [`ReadRequest`]. Out: batches of the wanted columns. A row file does not say which columns it has: the request's
-//! `written` does. Blocks without a wanted row are not read; the next ones are read while one is decoded. The format is
-//! younger than Java 1.4, whose row files are those of the engines beside it.
+//! `written` does. Blocks without a wanted row are not read; the next ones are read while one is decoded, as far as the
+//! file's lane reads ahead. The format is younger than Java 1.4, whose row files are those of the engines beside it.
 //!
 //! ```text
-//! footer.rs  blocks ──► block.rs  rows ──► value.rs  data ──► arrays
+//! footer.rs, blocks.rs  blocks ──► block.rs  rows ──► value.rs  data ──► arrays
 //!                                   cursor.rs  bytes
 //! ```
 
 mod block;
+mod blocks;
 mod cursor;
 mod footer;
 #[cfg(test)]
@@ -21,9 +22,10 @@ use std::collections::VecDeque;
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::SchemaRef;
-use futures::stream::{BoxStream, StreamExt, iter, try_unfold};
+use futures::stream::{StreamExt, iter, try_unfold};
 
 use self::block::BlockRows;
+use self::blocks::{BlockSource, Wanted, wanted_rows};
 use self::footer::{Block, FOOTER_BYTES, Footer};
 use self::value::RowReader;
 use super::{BatchStream, ReadRequest};
@@ -37,10 +39,6 @@ use crate::storage::InputFile;
 
 /// How much of the file's end is read at first.
 const TAIL_BYTES: u64 = 64 << 10;
-/// How many reads are under way.
-const READS_AHEAD: usize = 2;
-/// How much is read at once, where a single block is not larger.
-const READ_BYTES: u64 = 4 << 20;
 /// How many bytes of rows go into one batch, whatever their number.
 const MAX_BATCH_BYTES: usize = 64 << 20;
 
@@ -63,16 +61,13 @@ pub async fn open(request: ReadRequest) -> Result<BatchStream> {
     Ok(batches.boxed())
 }
 
-/// A block and the rows of it that are wanted; `None` = all.
-type Wanted = (Block, Option<BooleanBuffer>);
-
 /// The rows of a file that are still to come.
 struct Rows {
     fields: Vec<DataField>,
     schema: SchemaRef,
     reader: RowReader,
     batch_size: usize,
-    blocks: BoxStream<'static, Result<Vec<(Wanted, bytes::Bytes)>>>,
+    blocks: BlockSource,
     /// Blocks that were read.
     read: VecDeque<(Wanted, bytes::Bytes)>,
     current: Option<CurrentBlock>,
@@ -87,12 +82,13 @@ struct CurrentBlock {
 impl Rows {
     fn new(request: ReadRequest, blocks: Vec<Wanted>) -> Result<Self> {
         let reader = RowReader::new(&request.written, &request.fields)?;
+        let lane = request.lane.file(&request.file);
         Ok(Self {
             schema: arrow_schema(&request.fields),
             fields: request.fields,
             reader,
             batch_size: request.batch_size.max(1),
-            blocks: read_ahead(request.file, blocks),
+            blocks: BlockSource::new(request.file, lane, blocks, request.limit),
             read: VecDeque::new(),
             current: None,
         })
@@ -110,9 +106,9 @@ impl Rows {
     async fn next_block(&mut self) -> Result<bool> {
         while self.current.as_ref().is_none_or(|block| block.next >= block.rows.rows()) {
             let Some(((block, wanted), bytes)) = self.read.pop_front() else {
-                match self.blocks.next().await {
-                    Some(read) => self.read.extend(read?),
-                    None => return Ok(false),
+                self.read.extend(self.blocks.next().await?);
+                if self.read.is_empty() {
+                    return Ok(false);
                 }
                 continue;
             };
@@ -186,41 +182,11 @@ fn wanted_blocks(blocks: Vec<Block>, request: &ReadRequest) -> Result<Vec<Wanted
 
 /// Batches of no column, for which no block is read.
 fn counted(blocks: &[Wanted], batch_size: usize) -> BatchStream {
-    let rows = |(block, wanted): &Wanted| match wanted {
-        Some(wanted) => wanted.count_set_bits() as u64,
-        None => block.rows.end - block.rows.start,
-    };
-    let (left, step) = (blocks.iter().map(rows).sum::<u64>(), batch_size.max(1) as u64);
+    let (left, step) = (blocks.iter().map(wanted_rows).sum::<u64>(), batch_size.max(1) as u64);
     let batch = move |from: u64| {
         let rows = usize::try_from(step.min(left - from)).unwrap_or(batch_size);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(arrow_schema(&[]), vec![], &options)?)
     };
     iter((0..left).step_by(batch_size.max(1)).map(batch)).boxed()
-}
-
-/// Reads blocks, several with one request where they are small.
-fn read_ahead(file: InputFile, blocks: Vec<Wanted>) -> BoxStream<'static, Result<Vec<(Wanted, bytes::Bytes)>>> {
-    let mut groups: Vec<Vec<Wanted>> = vec![];
-    let mut bytes = 0;
-    for wanted in blocks {
-        let size = wanted.0.bytes.end - wanted.0.bytes.start;
-        match groups.last_mut() {
-            Some(group) if bytes + size <= READ_BYTES => group.push(wanted),
-            _ => {
-                groups.push(vec![wanted]);
-                bytes = 0;
-            }
-        }
-        bytes += size;
-    }
-    let read = move |group: Vec<Wanted>| {
-        let file = file.clone();
-        async move {
-            let ranges: Vec<_> = group.iter().map(|(block, _)| block.bytes.clone()).collect();
-            let bytes = file.read_ranges(&ranges).await?;
-            Ok(group.into_iter().zip(bytes).collect())
-        }
-    };
-    iter(groups).map(read).buffered(READS_AHEAD).boxed()
 }

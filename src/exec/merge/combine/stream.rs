@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
 use futures::{StreamExt, TryStreamExt, stream};
+use tracing::debug_span;
 
 use super::function::Folder;
 use super::groups::{Groups, Part};
@@ -24,6 +25,7 @@ use crate::exec::merge::aggregate::Member;
 use crate::exec::merge::key_reader::read_ahead;
 use crate::exec::merge::memory::Held;
 use crate::exec::raw_read;
+use crate::file::spans::in_span;
 use crate::file::{BatchStream, Lane};
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
@@ -46,7 +48,7 @@ pub async fn open(
     let folder = unit.section.files().next().and_then(|f| f.path.rsplit_once('/')).map_or("", |(folder, _)| folder);
     let folder = folder.to_owned();
     let opened = open_unit(context, &unit, batch_size, lane).await;
-    let batches = opened.map_err(|e| e.in_file(&folder))?;
+    let batches = in_span(opened.map_err(|e| e.in_file(&folder))?, debug_span!("merge", folder));
     Ok(batches.map_err(move |e| e.in_file(&folder)).boxed())
 }
 
