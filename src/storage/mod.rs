@@ -22,6 +22,7 @@ use futures::future::try_join_all;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tracing::{Instrument, debug_span};
+use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -84,23 +85,27 @@ impl Storage {
     /// The store of a location: the registered one, else one made from the environment (`AWS_ENDPOINT` …) where the
     /// scheme is one of a store that this build has.
     fn store(&self, location: &Location) -> Result<Arc<dyn ObjectStore>> {
-        let url = location.store_url()?;
-        if let Ok(store) = self.registry.get_store(&url) {
+        self.store_at(&location.store_url()?)
+    }
+
+    fn store_at(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        if let Ok(store) = self.registry.get_store(url) {
             return Ok(store);
         }
-        let (store, _) = object_store::parse_url_opts(&url, std::env::vars()).map_err(|e| {
+        let (store, _) = object_store::parse_url_opts(url, std::env::vars()).map_err(|e| {
             Error::new(ErrorKind::Storage, format!("no object store is registered for '{url}', and none can be made"))
                 .caused_by(e)
         })?;
         let store: Arc<dyn ObjectStore> = store.into();
-        self.registry.register_store(&url, Arc::clone(&store));
+        self.registry.register_store(url, Arc::clone(&store));
         Ok(store)
     }
 
     /// The file at a location; `size_bytes` where it is known beforehand.
     pub fn file(&self, location: &Location, size_bytes: Option<u64>) -> Result<InputFile> {
-        let mut file = InputFile::new(self.store(location)?, location.path().clone(), size_bytes);
-        file.store_url = Some(location.store_url()?.as_str().into());
+        let url = location.store_url()?;
+        let mut file = InputFile::new(self.store_at(&url)?, location.path().clone(), size_bytes);
+        file.store_url = Some(url.as_str().into());
         file.disk = if location.is_local() { Disk::of(file.store.as_ref()) } else { None };
         Ok(file)
     }

@@ -6,6 +6,7 @@
 //! put in its place sees every read.
 
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -16,12 +17,8 @@ use object_store::path::Path;
 /// Larger reads are left to a thread that may be kept busy.
 pub const MOST_BYTES: u64 = 256 << 10;
 
-/// The whole local disk, and what it is called.
-static DISK: LazyLock<(LocalFileSystem, String)> = LazyLock::new(|| {
-    let disk = LocalFileSystem::new();
-    let name = disk.to_string();
-    (disk, name)
-});
+/// What the whole local disk is called as a store.
+static NAME: LazyLock<String> = LazyLock::new(|| LocalFileSystem::new().to_string());
 
 /// The local disk.
 #[derive(Debug, Clone, Copy)]
@@ -30,20 +27,25 @@ pub struct Disk(());
 impl Disk {
     /// The local disk where `store` is just that.
     pub fn of(store: &dyn ObjectStore) -> Option<Self> {
-        (cfg!(target_os = "linux") && store.to_string() == DISK.1).then_some(Self(()))
+        (cfg!(target_os = "linux") && store.to_string() == *NAME).then_some(Self(()))
     }
 
     /// Ranges of a file, if they are in memory.
     pub fn ranges(self, path: &Path, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
         let length = |range: &Range<u64>| range.end.checked_sub(range.start);
         let bytes = ranges.iter().map(length).try_fold(0_u64, |sum, length| sum.checked_add(length?))?;
-        (bytes <= MOST_BYTES).then(|| read::ranges(&DISK.0.path_to_filesystem(path).ok()?, ranges)).flatten()
+        (bytes <= MOST_BYTES).then(|| read::ranges(&on_disk(path), ranges)).flatten()
     }
 
     /// A whole file, if it is small and in memory.
     pub fn file(self, path: &Path) -> Option<Bytes> {
-        read::file(&DISK.0.path_to_filesystem(path).ok()?, MOST_BYTES)
+        read::file(&on_disk(path), MOST_BYTES)
     }
+}
+
+/// Where the disk has what is at a path of the store: the parts of both are the same.
+fn on_disk(path: &Path) -> PathBuf {
+    format!("/{path}").into()
 }
 
 #[cfg(target_os = "linux")]

@@ -14,12 +14,13 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use proptest::prelude::*;
 
+use super::super::prefetch::{PrefetchMetrics, ReadAhead, ReadAheadSettings};
 use super::super::{FileFormat, FilePredicate, Lane, Narrowing, PruneMetrics, ReadRequest};
 use super::tests::{block, field};
 use super::*;
 use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
-use crate::storage::{RecordingStore, Request};
+use crate::storage::{Coalescing, RecordingStore, Request};
 
 /// `groups-plain.orc`: row groups of 1000, 1000, 500 rows. `groups-zstd.orc`: of 4 × 1000 and 96 rows, of 1000 and 904.
 const FILES: [(&str, usize); 2] = [("groups-plain", 2500), ("groups-zstd", 6000)];
@@ -77,8 +78,12 @@ impl Asked {
         let size = bytes.len() as u64;
         store.put(&path, bytes.into()).await.unwrap();
         let store = Arc::new(RecordingStore::new(Arc::new(store)));
+        // What lies between two ranges is not fetched with them.
+        let coalescing = Coalescing { hole_bytes: 0, ..Coalescing::default() };
+        let settings = ReadAheadSettings { coalescing, ..ReadAheadSettings::default() };
+        let lane = Lane::new(&ReadAhead::new(settings, None), PrefetchMetrics::default(), Arc::default());
         let request = ReadRequest {
-            file: InputFile::new(Arc::clone(&store) as Arc<dyn ObjectStore>, path, Some(size)),
+            file: lane.counted(InputFile::new(Arc::clone(&store) as Arc<dyn ObjectStore>, path, Some(size))),
             format: FileFormat::Orc,
             fields: self.fields,
             written: vec![],
@@ -88,7 +93,7 @@ impl Asked {
             orc_legacy_ltz: true,
             footers: None,
             narrowing: self.narrowing,
-            lane: Lane::alone(),
+            lane,
             limit: self.limit,
         };
         (open(request).await, store)
