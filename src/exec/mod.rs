@@ -9,6 +9,7 @@ pub mod context;
 mod dealt;
 pub mod dynamic;
 pub mod evolution;
+mod few_rows;
 pub mod file_index;
 pub mod filter;
 mod lost_folder;

@@ -27,6 +27,7 @@ use super::assign::ScanUnit;
 use super::context::ScanContext;
 use super::dynamic;
 use super::evolution::{Origin, SchemaMapping};
+use super::few_rows::leaves_few;
 use super::filter::{ScanFilter, replace_columns};
 use crate::error::{Error, Result};
 use crate::file::{FilePredicate, Narrowing, PruneMetrics, PruneSwitches, RowFilter};
@@ -44,8 +45,8 @@ pub fn narrow(
 ) -> Result<Option<Narrowing>> {
     let mut narrowing = Narrowing { switches, metrics, ..Narrowing::default() };
     let mut predicate = PredicateParts::default();
-    for (number, filter) in context.filters().iter().enumerate() {
-        let filter = UnitFilter::new(context, unit, number, filter)?;
+    for (number, of_scan) in context.filters().iter().enumerate() {
+        let filter = UnitFilter::new(context, unit, number, of_scan)?;
         match filter.known() {
             Some(false) => return Ok(None),
             // A filter that changes begins as one that all rows fulfil.
@@ -53,7 +54,7 @@ pub fn narrow(
             _ => {}
         }
         predicate.add(&filter)?;
-        if filter.exact {
+        if filter.exact || leaves_few(context, unit, of_scan) {
             narrowing.row_filters.push(Arc::new(filter));
         }
     }

@@ -46,6 +46,7 @@ pub(super) struct RowGroups {
 
 /// A row group that is being decoded, and what of the budget its bytes hold.
 struct Current {
+    position: usize,
     reader: ParquetRecordBatchReader,
     _held: Vec<Held>,
 }
@@ -114,14 +115,14 @@ impl RowGroups {
 
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
-            while let Some(current) = &mut self.current {
+            self.renew();
+            if let Some(current) = &mut self.current {
                 match guarded(UNDECODABLE, || current.reader.next().transpose().map_err(undecodable))? {
                     Some(batch) if batch.num_rows() == 0 => {}
                     Some(batch) => return self.projection.apply(&batch).map(Some),
                     None => self.current = None,
                 }
-            }
-            if !self.advance().await? {
+            } else if !self.advance().await? {
                 return Ok(None);
             }
         }
@@ -153,7 +154,8 @@ impl RowGroups {
                 }
                 State::Ready(reader) => {
                     self.rows_wanted = self.rows_wanted.saturating_sub(next.group.wanted_rows());
-                    self.current = Some(Current { reader: *reader, _held: next.held });
+                    let position = next.group.position;
+                    self.current = Some(Current { position, reader: *reader, _held: next.held });
                     self.send_ahead();
                     return Ok(true);
                 }
@@ -167,10 +169,15 @@ impl RowGroups {
     /// Takes away the row groups that the predicate passes over since it changed.
     fn renew(&mut self) {
         let Some(pruner) = &mut self.pruner else { return };
+        let current = self.current.as_ref().map(|current| current.position);
         let ahead = self.ahead.iter().map(|ahead| ahead.group.position);
-        let positions: Vec<usize> = ahead.chain(self.waiting.iter().map(|group| group.position)).collect();
+        let later = ahead.chain(self.waiting.iter().map(|group| group.position));
+        let positions: Vec<usize> = current.into_iter().chain(later).collect();
         let Some(kept) = pruner.renew(&positions) else { return };
         let mut kept = kept.into_iter();
+        if current.is_some() && kept.next() == Some(false) {
+            self.current = None;
+        }
         self.ahead.retain(|_| kept.next() != Some(false));
         self.waiting.retain(|_| kept.next() != Some(false));
     }

@@ -242,7 +242,27 @@ async fn a_predicate_that_changes_ends_the_read() {
     assert_eq!(numbers(&stream.next().await.unwrap().unwrap()), (30..40).collect::<Vec<_>>());
     dynamic.update(physical(&col("n").lt(lit(5i64)), &columns())).unwrap();
     assert!(stream.next().await.is_none());
-    assert_eq!(metrics.row_groups_dynamic.value(), 2);
+    // The last one was at its end.
+    assert_eq!(metrics.row_groups_dynamic.value(), 3);
+}
+
+#[tokio::test]
+async fn a_predicate_that_changes_ends_a_row_group() {
+    let dynamic = Arc::new(DynamicFilterPhysicalExpr::new(
+        vec![physical(&col("n"), &columns())],
+        physical(&lit(true), &columns()),
+    ));
+    let predicate = Some(FilePredicate::new(columns(), dynamic.clone()));
+    let narrowing = Narrowing { predicate, ..Narrowing::default() };
+    let request = ReadRequest { narrowing, batch_size: 4, ..request(file(properties()), columns()).await };
+    let mut stream = open(request).await.unwrap();
+    assert_eq!(numbers(&stream.next().await.unwrap().unwrap()), [0, 1, 2, 3]);
+    dynamic.update(physical(&col("n").gt(lit(35i64)), &columns())).unwrap();
+    assert_eq!(numbers(&stream.next().await.unwrap().unwrap()), [30, 31, 32, 33]);
+    dynamic.update(physical(&col("n").gt(lit(34i64)), &columns())).unwrap();
+    assert_eq!(numbers(&stream.next().await.unwrap().unwrap()), [34, 35, 36, 37]);
+    dynamic.update(physical(&col("n").gt(lit(99i64)), &columns())).unwrap();
+    assert!(stream.next().await.is_none());
 }
 
 #[tokio::test]
