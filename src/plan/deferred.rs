@@ -19,9 +19,9 @@ use crate::spec::packed_entries::PackedEntries;
 use crate::spec::table_schema::TableSchema;
 use crate::split::{DataSplit, DeferredSplits, SplitSummary};
 
-/// How many files times columns are looked at for one plan; what is kept already does not count. Looking at them takes a
-/// few milliseconds.
-const MAX_LOOKED_AT: usize = 100_000;
+/// How many files times columns are looked at for one plan; what is kept already does not count. Looking at more of them
+/// would take longer than all the rest of a plan out of the cache.
+const MAX_LOOKED_AT: usize = 2_000;
 
 /// Splits of an append table that are not made yet.
 pub struct DeferredAppend {
