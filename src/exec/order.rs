@@ -372,3 +372,115 @@ fn is_ordered_alike(kind: &TypeKind) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use datafusion::execution::runtime_env::RuntimeEnv;
+
+    use super::*;
+    use crate::exec::context::SourceSchemas;
+    use crate::exec::merge::memory::MergeMemory;
+    use crate::file::prefetch::ReadAheadSettings;
+    use crate::spec::binary_row::serialize_row;
+    use crate::spec::data_file::DataFileMeta;
+    use crate::storage::Storage;
+
+    const SCHEMA: &[u8] = br#"{"version":3,"id":0,"fields":[{"id":0,"name":"k","type":"INT NOT NULL"}],
+        "partitionKeys":[],"primaryKeys":["k"],"options":{"bucket":"1"}}"#;
+
+    fn order(schema: TableSchema) -> FileOrder {
+        let runtime = Arc::new(RuntimeEnv::default());
+        let fields = schema.fields.clone();
+        let source = SourceSchemas { by_id: HashMap::from([(0, Arc::new(schema))]), ..SourceSchemas::default() };
+        let spec = ScanSpec {
+            storage: Storage::new(&runtime),
+            cache: Arc::default(),
+            memory: MergeMemory::new(&runtime.memory_pool),
+            footers: None,
+            fields,
+            partition_fields: vec![],
+            partition_default_name: String::new(),
+            sources: HashMap::from([(None, source)]),
+            zone: chrono_tz::UTC,
+            orc_legacy_ltz: false,
+            analyzed: None,
+            read_ahead: ReadAheadSettings::default(),
+        };
+        let options = SortOptions { descending: false, nulls_first: false };
+        FileOrder::new(&Arc::new(spec), vec![SortKey { column: 0, options }]).unwrap()
+    }
+
+    /// The parts of a file of a hundred bytes, with keys from `keys.0` to `keys.1`.
+    fn file(name: &str, keys: (i32, i32), cuts: &[u64]) -> Vec<ScanTask> {
+        let key = |k| serialize_row(&[TypeKind::Int.not_null()], &[Some(Datum::Int(k))]).unwrap();
+        let (min_key, max_key) = (key(keys.0), key(keys.1));
+        let file_name = format!("{name}.parquet");
+        let meta = Arc::new(DataFileMeta { file_name, file_size: 100, min_key, max_key, ..DataFileMeta::empty() });
+        let ends = cuts.iter().copied().chain([100]);
+        let ranges = std::iter::once(0).chain(cuts.iter().copied()).zip(ends).map(|(from, to)| from..to);
+        let task = |range: Range<u64>| {
+            let range = (!cuts.is_empty()).then_some(range);
+            let file = SplitFile { path: name.to_owned(), meta: Arc::clone(&meta), deletion: None, range };
+            let partition = serialize_row([], &[]).unwrap().into();
+            ScanTask::Read(ScanUnit { branch: None, partition, bucket: (0, 1), file, merge: None })
+        };
+        ranges.map(task).collect()
+    }
+
+    fn dealt(tasks: Option<Tasks>) -> Option<Vec<Vec<String>>> {
+        let name = |task: &ScanTask| match task {
+            ScanTask::Read(unit) => match &unit.file.range {
+                Some(range) => format!("{}{}-{}", unit.file.path, range.start, range.end),
+                None => unit.file.path.clone(),
+            },
+            ScanTask::Combine(_) => panic!("no section"),
+        };
+        Some(tasks?.iter().map(|tasks| tasks.iter().map(name).collect()).collect())
+    }
+
+    fn sorted(files: Vec<Vec<ScanTask>>, partitions: usize) -> Option<Vec<Vec<String>>> {
+        let mut tasks = vec![vec![]; partitions];
+        tasks[0] = files.into_iter().flatten().collect();
+        dealt(order(TableSchema::from_json(SCHEMA).unwrap()).sorted(&tasks))
+    }
+
+    fn strings(lists: &[&[&str]]) -> Option<Vec<Vec<String>>> {
+        Some(lists.iter().map(|list| list.iter().map(|&text| text.to_owned()).collect()).collect())
+    }
+
+    #[test]
+    fn files_that_follow_each_other_are_sorted() {
+        let files = || vec![file("c", (7, 9), &[]), file("a", (1, 3), &[]), file("b", (3, 6), &[])];
+        assert_eq!(sorted(files(), 1), strings(&[&["a", "b", "c"]]));
+        assert_eq!(sorted(files(), 2), strings(&[&["a", "c"], &["b"]]));
+        assert_eq!(sorted(files(), 4), strings(&[&["a"], &["b"], &["c"], &[]]));
+        let beside = || vec![file("a", (1, 5), &[]), file("b", (4, 9), &[]), file("c", (6, 7), &[])];
+        assert_eq!(sorted(beside(), 1), None);
+        assert_eq!(sorted(beside(), 2), strings(&[&["a", "c"], &["b"]]));
+    }
+
+    #[test]
+    fn parts_of_a_file_follow_each_other_unless_that_leaves_no_room() {
+        assert_eq!(sorted(vec![file("a", (1, 9), &[50, 80])], 1), strings(&[&["a0-50", "a50-80", "a80-100"]]));
+        assert_eq!(sorted(vec![file("a", (1, 9), &[50, 80])], 2), strings(&[&["a0-50"], &["a50-80", "a80-100"]]));
+        let beside = vec![file("a", (1, 9), &[50]), file("b", (2, 8), &[50])];
+        assert_eq!(sorted(beside, 2), strings(&[&["a"], &["b"]]));
+    }
+
+    #[test]
+    fn files_that_are_ordered_otherwise_are_not_sorted() {
+        let tasks = vec![file("a", (1, 9), &[])];
+        for (from, to) in [
+            ("\"primaryKeys\":[\"k\"]", "\"primaryKeys\":[]"),
+            ("\"bucket\":\"1\"", "\"bucket\":\"1\",\"pk-clustering-override\":\"true\""),
+            ("INT NOT NULL", "DOUBLE NOT NULL"),
+            ("INT NOT NULL", "TIMESTAMP(0) NOT NULL"),
+        ] {
+            let json = String::from_utf8(SCHEMA.to_vec()).unwrap().replace(from, to);
+            let schema = TableSchema::from_json(json.as_bytes()).unwrap();
+            assert!(order(schema).sorted(&tasks).is_none(), "{to}");
+        }
+    }
+}
