@@ -226,12 +226,15 @@ async fn a_failing_filter_says_why() {
     assert!(error.starts_with("internal") && error.contains("ivide by zero"), "{error}");
 }
 
+/// A condition on `n` that all rows fulfil until it is changed.
+fn changing() -> Arc<DynamicFilterPhysicalExpr> {
+    let on = vec![physical(&col("n"), &columns())];
+    Arc::new(DynamicFilterPhysicalExpr::new(on, physical(&lit(true), &columns())))
+}
+
 #[tokio::test]
 async fn a_predicate_that_changes_ends_the_read() {
-    let dynamic = Arc::new(DynamicFilterPhysicalExpr::new(
-        vec![physical(&col("n"), &columns())],
-        physical(&lit(true), &columns()),
-    ));
+    let dynamic = changing();
     let predicate = Some(FilePredicate::new(columns(), dynamic.clone()));
     let metrics = PruneMetrics::default();
     let narrowing = Narrowing { predicate, metrics: metrics.clone(), ..Narrowing::default() };
@@ -248,10 +251,7 @@ async fn a_predicate_that_changes_ends_the_read() {
 
 #[tokio::test]
 async fn a_predicate_that_changes_ends_a_row_group() {
-    let dynamic = Arc::new(DynamicFilterPhysicalExpr::new(
-        vec![physical(&col("n"), &columns())],
-        physical(&lit(true), &columns()),
-    ));
+    let dynamic = changing();
     let predicate = Some(FilePredicate::new(columns(), dynamic.clone()));
     let narrowing = Narrowing { predicate, ..Narrowing::default() };
     let request = ReadRequest { narrowing, batch_size: 4, ..request(file(properties()), columns()).await };
