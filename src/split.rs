@@ -82,8 +82,8 @@ pub trait DeferredSplits: Send + Sync {
     /// Makes them.
     fn make(&self) -> Result<Vec<DataSplit>>;
 
-    /// Their partitions, each with its number of rows; a partition may come twice.
-    fn partitions(&self) -> Vec<(Arc<[u8]>, usize)>;
+    /// Their partitions, each with its number of rows.
+    fn partitions(&self) -> &[(Arc<[u8]>, usize)];
 
     /// What values columns of the table's own branch have, about; no range is too narrow.
     fn ranges(&self, columns: &[DataField]) -> Vec<ColumnRange>;

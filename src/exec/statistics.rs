@@ -87,10 +87,10 @@ fn add_partitions(context: &ScanContext, splits: &dyn DeferredSplits, columns: &
         return;
     }
     for (partition, rows) in splits.partitions() {
-        let values = partition_values(context, &partition);
+        let values = partition_values(context, partition);
         for (source, column) in context.sources().iter().zip(columns.iter_mut()) {
             if let ColumnSource::Partition(at) = *source {
-                column.add(of_partition(values.as_deref(), at, rows, true));
+                column.add(of_partition(values.as_deref(), at, *rows, true));
             }
         }
     }
@@ -352,21 +352,31 @@ mod tests {
         ScanContext::new(Arc::new(spec), projection).unwrap()
     }
 
-    /// Two partitions, one of them NULL, of seven rows.
-    struct Deferred(usize);
+    /// Partitions, so many in all; those that are told have seven rows.
+    struct Deferred {
+        partitions: usize,
+        told: Vec<(Arc<[u8]>, usize)>,
+    }
+
+    impl Deferred {
+        /// Two that are told, one of them NULL.
+        fn new(partitions: usize) -> Self {
+            let partition = |p| serialize_row(&[TypeKind::Int.nullable()], &[p]).unwrap().into();
+            Self { partitions, told: vec![(partition(Some(Datum::Int(3))), 5), (partition(None), 2)] }
+        }
+    }
 
     impl DeferredSplits for Deferred {
         fn summary(&self) -> SplitSummary {
-            SplitSummary { files: 1000, partitions: self.0, rows: 7, bytes: 70 }
+            SplitSummary { files: 1000, partitions: self.partitions, rows: 7, bytes: 70 }
         }
 
         fn make(&self) -> Result<Vec<DataSplit>> {
             Ok(vec![])
         }
 
-        fn partitions(&self) -> Vec<(Arc<[u8]>, usize)> {
-            let partition = |p| serialize_row(&[TypeKind::Int.nullable()], &[p]).unwrap().into();
-            vec![(partition(Some(Datum::Int(3))), 4), (partition(None), 2), (partition(Some(Datum::Int(3))), 1)]
+        fn partitions(&self) -> &[(Arc<[u8]>, usize)] {
+            &self.told
         }
 
         fn ranges(&self, columns: &[DataField]) -> Vec<ColumnRange> {
@@ -381,7 +391,7 @@ mod tests {
     #[test]
     fn partitions_of_splits_to_be_made_are_certain_and_other_columns_estimates() {
         let int = |v| ScalarValue::Int32(Some(v));
-        let told = deferred_statistics(&context(&[2, 1, 0]), &Deferred(2));
+        let told = deferred_statistics(&context(&[2, 1, 0]), &Deferred::new(2));
         assert_eq!(told.num_rows, Precision::Exact(7));
         let bounds = told.column_statistics.iter().map(|c| (c.min_value.clone(), c.max_value.clone(), c.null_count));
         let want = [
@@ -390,7 +400,7 @@ mod tests {
             (Precision::Inexact(int(-1)), Precision::Inexact(int(1)), Precision::Inexact(2)),
         ];
         assert_eq!(bounds.collect::<Vec<_>>(), want);
-        let many = deferred_statistics(&context(&[1]), &Deferred(MAX_PARTITIONS + 1));
+        let many = deferred_statistics(&context(&[1]), &Deferred::new(MAX_PARTITIONS + 1));
         assert_eq!(many.column_statistics[0].min_value, Precision::Absent);
         assert_eq!(many.num_rows, Precision::Exact(7));
     }

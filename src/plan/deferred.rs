@@ -2,14 +2,15 @@
 //!
 //! In: the wanted live entries, whose files are read whole. Out: splits, and before that what can be told of all of them
 //! together. The ranges of columns are folded over the chunks that the entries are packed in, and kept there: they are of
-//! the chunks' other entries too, so that they are estimates, yet never too narrow.
+//! the chunks' other entries too, so that they are estimates, yet never too narrow. A plan looks at few chunks, so that of
+//! a large table they become known plan by plan.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::live_entries::LiveEntries;
 use super::prune::SelectedBucket;
-use super::splits::{SplitMaker, summary};
+use super::splits::SplitMaker;
 use crate::error::Result;
 use crate::predicate::{ColumnRef, file_stats};
 use crate::spec::column_range::ColumnRange;
@@ -19,8 +20,8 @@ use crate::spec::packed_entries::PackedEntries;
 use crate::spec::table_schema::TableSchema;
 use crate::split::{DataSplit, DeferredSplits, SplitSummary};
 
-/// How many files times columns are looked at for one plan; what is kept already does not count. Looking at more of them
-/// would take longer than all the rest of a plan out of the cache.
+/// After so many files times columns no further chunk is looked at for a plan; what is kept already does not count.
+/// Looking at more of them would take longer than all the rest of a plan out of the cache.
 const MAX_LOOKED_AT: usize = 2_000;
 
 /// Splits of an append table that are not made yet.
@@ -29,13 +30,28 @@ pub struct DeferredAppend {
     buckets: Vec<SelectedBucket>,
     schemas: HashMap<i64, Arc<TableSchema>>,
     summary: SplitSummary,
+    /// Rows by partition.
+    partitions: Vec<(Arc<[u8]>, usize)>,
 }
 
 impl DeferredAppend {
-    /// The splits that `maker` will make of files that are in order.
+    /// The splits that `maker` will make of files.
     pub fn new(maker: SplitMaker, buckets: Vec<SelectedBucket>, schemas: HashMap<i64, Arc<TableSchema>>) -> Self {
-        let summary = summary(&maker.live, &buckets);
-        Self { maker, buckets, schemas, summary }
+        let mut summary = SplitSummary::default();
+        let mut partitions: Vec<(Arc<[u8]>, usize)> = vec![];
+        for bucket in &buckets {
+            let Some(facts) = bucket.rows.facts(&maker.live) else { continue };
+            summary.files += bucket.rows.len();
+            summary.rows = summary.rows.saturating_add(facts.rows);
+            summary.bytes = summary.bytes.saturating_add(facts.bytes);
+            match partitions.last_mut().filter(|(partition, _)| *partition == bucket.partition) {
+                Some((_, rows)) => *rows = rows.saturating_add(facts.rows),
+                None => partitions.push((Arc::clone(&bucket.partition), facts.rows)),
+            }
+        }
+        // Buckets come partition by partition.
+        summary.partitions = partitions.len();
+        Self { maker, buckets, schemas, summary, partitions }
     }
 
     fn live(&self) -> &LiveEntries {
@@ -68,34 +84,26 @@ impl DeferredSplits for DeferredAppend {
         self.maker.append_splits(&self.buckets)
     }
 
-    fn partitions(&self) -> Vec<(Arc<[u8]>, usize)> {
-        let mut partitions: Vec<(Arc<[u8]>, usize)> = vec![];
-        for bucket in &self.buckets {
-            let rows = bucket.rows.iter().filter_map(|entry| self.live().get(*entry));
-            let rows = rows.map(|(chunk, row)| usize::try_from(chunk.row_count(row)).unwrap_or(0));
-            let rows = rows.fold(0, usize::saturating_add);
-            match partitions.last_mut().filter(|(partition, _)| *partition == bucket.partition) {
-                Some((_, sum)) => *sum = sum.saturating_add(rows),
-                None => partitions.push((Arc::clone(&bucket.partition), rows)),
-            }
-        }
-        partitions
+    fn partitions(&self) -> &[(Arc<[u8]>, usize)] {
+        &self.partitions
     }
 
     fn ranges(&self, columns: &[DataField]) -> Vec<ColumnRange> {
         let column = |f: &DataField| ColumnRef { id: f.id, name: f.name.clone(), data_type: f.data_type.clone() };
         let columns: Vec<ColumnRef> = columns.iter().map(column).collect();
         let mut all = vec![ColumnRange::default(); columns.len()];
-        let mut left = MAX_LOOKED_AT;
-        for chunk in self.live().chunks_of(self.buckets.iter().flat_map(|bucket| &bucket.rows)) {
+        let mut looked_at: usize = 0;
+        for chunk in self.live().chunks_of(self.buckets.iter().flat_map(|bucket| bucket.rows.of(self.live()))) {
             let unknown: Vec<&ColumnRef> =
                 columns.iter().filter(|c| chunk.range_of(c.id, &c.data_type).is_none()).collect();
-            match left.checked_sub(unknown.len().saturating_mul(chunk.len())) {
-                Some(still_left) => left = still_left,
-                None => return vec![ColumnRange::unknown(self.summary.rows); columns.len()],
-            }
-            for (column, range) in unknown.iter().zip(self.of_chunk(chunk, &unknown)) {
-                chunk.keep_range(column.id, &column.data_type, range);
+            if !unknown.is_empty() {
+                if looked_at >= MAX_LOOKED_AT {
+                    return vec![ColumnRange::unknown(self.summary.rows); columns.len()];
+                }
+                looked_at = looked_at.saturating_add(unknown.len().saturating_mul(chunk.len()));
+                for (column, range) in unknown.iter().zip(self.of_chunk(chunk, &unknown)) {
+                    chunk.keep_range(column.id, &column.data_type, range);
+                }
             }
             for (all, column) in all.iter_mut().zip(&columns) {
                 let kept = chunk.range_of(column.id, &column.data_type);
@@ -116,6 +124,7 @@ mod tests {
     use crate::plan::paths::DataPaths;
     use crate::plan::prune::{Pruning, select};
     use crate::plan::splits::SplitSizes;
+    use crate::plan::visible::Visible;
     use crate::predicate::Predicate;
     use crate::spec::binary_row::serialize_row;
     use crate::spec::data_type::{DataType, TypeKind};
@@ -145,7 +154,9 @@ mod tests {
         let options = TableOptions::effective(&schema.options, &BTreeMap::new()).unwrap();
         let test = |p| Predicate::leaf(crate::predicate::testing::column(0, "INT"), crate::predicate::Test::Equal(p));
         let predicate = only.map_or_else(Predicate::always, |p| test(Datum::Int(p)));
-        let selected = select(live, &Pruning::new(&predicate, &schema, &options), &|_, _| true).unwrap();
+        let visible = Visible::new(i32::MIN..=i32::MAX, None);
+        let selected = select(live, &Pruning::new(&predicate, &schema, &options), &visible).unwrap();
+
         let maker = SplitMaker {
             live: Arc::clone(live),
             snapshot_id: 1,
@@ -186,10 +197,18 @@ mod tests {
     }
 
     #[test]
-    fn too_many_files_are_not_looked_at() {
-        let entries: Vec<_> = (0..9).map(|i| file(i, 0, 1, 0)).collect();
+    fn of_many_files_it_is_found_plan_by_plan() {
+        // Three chunks, each with three files.
+        let entries: Vec<_> = (0..9).map(|i| file(i, 0, i as i32, 0)).collect();
         let live = Arc::new(LiveEntries::of(vec![manifest("m", &entries)]));
-        let columns: Vec<_> = (0..20_000).map(|id| column(id, "INT")).collect();
-        assert_eq!(deferred(&live, None).ranges(&columns), vec![ColumnRange::unknown(90); 20_000]);
+        let columns: Vec<_> = (1..1_000).map(|id| column(id, "INT")).collect();
+        let plan = || deferred(&live, None).ranges(&columns);
+        // The first plan looks at one chunk, the second at another one, the third at the last.
+        let unknown = vec![ColumnRange::unknown(90); columns.len()];
+        assert_eq!(plan(), unknown);
+        assert_eq!(plan(), unknown);
+        let found = plan();
+        assert_eq!(found[0].values, Some(Some((Datum::Int(0), Datum::Int(13)))));
+        assert_eq!(found[1], ColumnRange::all_null(90));
     }
 }

@@ -1,13 +1,15 @@
 //! The live files of a snapshot: [`LiveEntries`].
 //!
 //! In: the packed entries of manifests, ADD and DELETE alike, in any order. Out: the ADD entries that no DELETE entry
-//! takes back, sorted by partition and bucket, so that those of any partition and bucket are one slice:
+//! takes back, sorted by partition, bucket and sequence number, so that those of any partition and bucket are one slice:
 //!
 //! ```text
 //! partitions   |        dt=1        |     dt=2    |
 //! buckets      |   0   |   1   | 2  |   0    |  1 |
 //! rows         | f f f | f f f | f  | f f f f| f f|      each the place of a packed entry
 //! ```
+//!
+//! What is known of a bucket's files together is kept with it ([`BucketFacts`]).
 //!
 //! A file is identified by partition, bucket, level and name (and what [`PackedEntries::is_same_file`] adds): a
 //! compaction that lifts a file to another level deletes and adds the same name. Nothing of a request is in it, so it is
@@ -17,6 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::bucket_facts::BucketFacts;
 use crate::cache::CacheValue;
 use crate::spec::manifest_entry::{FileKind, ManifestEntry};
 use crate::spec::packed_entries::PackedEntries;
@@ -61,7 +64,49 @@ pub struct EntryRef {
 pub struct LiveBucket {
     /// The bucket's number.
     pub bucket: i32,
+    /// What is known of its files together.
+    pub facts: BucketFacts,
     rows: Range<u32>,
+}
+
+/// Live entries of a bucket that are wanted.
+#[derive(Debug, Clone)]
+pub enum BucketEntries {
+    /// All that the bucket has.
+    All(LiveBucket),
+    /// Some of them.
+    Some(Vec<EntryRef>),
+}
+
+impl BucketEntries {
+    /// The entries.
+    pub fn of<'a>(&'a self, live: &'a LiveEntries) -> &'a [EntryRef] {
+        match self {
+            Self::All(bucket) => live.rows_of(bucket),
+            Self::Some(entries) => entries,
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::All(bucket) => bucket.rows.len(),
+            Self::Some(entries) => entries.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is known of their files together; `None` where there are none.
+    pub fn facts(&self, live: &LiveEntries) -> Option<BucketFacts> {
+        match self {
+            Self::All(bucket) => Some(bucket.facts.clone()),
+            Self::Some(entries) => BucketFacts::of(entries.iter().filter_map(|entry| live.get(*entry))),
+        }
+    }
 }
 
 /// The buckets of a partition.
@@ -149,7 +194,10 @@ impl LiveEntries {
                 for ((_, bucket), rows) in std::mem::replace(&mut added, before) {
                     self.push(bucket, &[], rows);
                 }
-                self.push(bucket.bucket, old.rows_of(bucket), new.unwrap_or_default());
+                match new {
+                    Some(new) => self.push(bucket.bucket, old.rows_of(bucket), new),
+                    None => self.take_over(bucket, old.rows_of(bucket)),
+                }
             }
             for ((_, bucket), rows) in added {
                 self.push(bucket, &[], rows);
@@ -175,11 +223,22 @@ impl LiveEntries {
             deleted.is_empty() || !deleted.get(&self.hash(**entry)).is_some_and(|d| d.iter().any(takes_back))
         };
         let added = new.iter().filter(|entry| kind(entry) == FileKind::Add);
-        let live: Vec<EntryRef> = old.iter().chain(added).filter(is_live).copied().collect();
-        if !live.is_empty() {
-            self.rows.extend(live);
-            self.buckets.push(LiveBucket { bucket, rows: start..self.rows.len() as u32 });
+        let mut live: Vec<EntryRef> = old.iter().chain(added).filter(is_live).copied().collect();
+        let sequence = |entry: &EntryRef| self.get(*entry).map_or(0, |(chunk, row)| chunk.min_sequence_number(row));
+        if !live.is_sorted_by_key(sequence) {
+            live.sort_by_key(sequence);
         }
+        if let Some(facts) = BucketFacts::of(live.iter().filter_map(|entry| self.get(*entry))) {
+            self.rows.extend(live);
+            self.buckets.push(LiveBucket { bucket, facts, rows: start..self.rows.len() as u32 });
+        }
+    }
+
+    /// Appends a bucket that is as it was.
+    fn take_over(&mut self, bucket: &LiveBucket, rows: &[EntryRef]) {
+        let start = self.rows.len() as u32;
+        self.rows.extend_from_slice(rows);
+        self.buckets.push(LiveBucket { rows: start..self.rows.len() as u32, ..bucket.clone() });
     }
 
     fn hash(&self, entry: EntryRef) -> u32 {
@@ -227,7 +286,7 @@ impl LiveEntries {
         self.buckets.get(partition.buckets.start as usize..partition.buckets.end as usize).unwrap_or_default()
     }
 
-    /// The live entries of a bucket.
+    /// The live entries of a bucket, by sequence number.
     pub fn rows_of(&self, bucket: &LiveBucket) -> &[EntryRef] {
         self.rows.get(bucket.rows.start as usize..bucket.rows.end as usize).unwrap_or_default()
     }

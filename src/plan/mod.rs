@@ -3,6 +3,7 @@
 //! In: a table and the options of a read. Out: which snapshot and schema the read sees ([`time_travel`]), and the splits
 //! of it ([`scan_plan`]). Reads metadata only; knows nothing of how splits are executed.
 
+pub mod bucket_facts;
 pub mod chain;
 pub mod deferred;
 pub mod deletion_files;
@@ -18,3 +19,4 @@ pub mod snapshot;
 pub mod splits;
 pub mod supported;
 pub mod time_travel;
+pub mod visible;

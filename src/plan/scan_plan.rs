@@ -15,7 +15,6 @@
 //! Java: `AbstractFileStoreScan`, `SnapshotReaderImpl`, `FallbackReadFileStoreTable`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chrono_tz::Tz;
@@ -25,16 +24,17 @@ use super::chain::plan_chain;
 use super::deferred::DeferredAppend;
 use super::deletion_files::{BucketPath, DeletionFiles};
 use super::entry_cache::EntryCache;
-use super::live_entries::LiveEntries;
+use super::live_entries::{BucketEntries, LiveEntries};
 use super::manifests::ManifestReader;
 use super::paths::DataPaths;
 use super::prune::files::FilePruning;
 use super::prune::{Pruning, SelectedBucket, select};
 use super::report::ScanReport;
 use super::snapshot::SnapshotManager;
-use super::splits::{KeyRules, SplitMaker, SplitSizes, in_sequence};
+use super::splits::{KeyRules, SplitMaker, SplitSizes, pruned};
 use super::supported::check_supported;
 use super::time_travel::{ReadVersion, ScanKind, resolve};
+use super::visible::{Visible, levels};
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::FileFormat;
@@ -42,8 +42,7 @@ use crate::options::TableOptions;
 use crate::options::enums::MergeEngine;
 use crate::predicate::{ColumnRef, Predicate};
 use crate::spec::index_manifest::IndexManifestEntry;
-use crate::spec::layout::{MAIN_BRANCH, POSTPONE_BUCKET};
-use crate::spec::packed_entries::PackedEntries;
+use crate::spec::layout::MAIN_BRANCH;
 use crate::spec::snapshot::Snapshot;
 use crate::spec::table_schema::TableSchema;
 use crate::split::{DataSplit, Splits};
@@ -241,8 +240,10 @@ impl BranchPlanner<'_> {
             futures::try_join!(self.live_entries(&reader, snapshot), reader.index_files(snapshot))?;
         let unknown = self.pruning.unknown_schemas(live.schema_ids().iter().copied());
         self.pruning.learn_schemas(manager, &unknown).await;
-        let visible = Visible::new(&self.request);
-        let selected = select(&live, &self.pruning, &|entries, row| visible.shows(entries, row))?;
+        let ScanRequest { version, options, read_optimized, .. } = self.request;
+        let levels = levels(&version.schema, options, read_optimized);
+        let visible = Visible::new(levels, version.file_creation_time_millis);
+        let selected = select(&live, &self.pruning, &visible)?;
         check_formats(&live, &selected.buckets)?;
         let schemas = self.schemas(&live, &selected.buckets).await?;
         let splits = self.splits(snapshot.id, &live, selected.buckets, index_files, &schemas)?;
@@ -264,7 +265,7 @@ impl BranchPlanner<'_> {
         let manager = self.request.manager;
         let ids: HashSet<i64> = match live.schema_ids() {
             [only] => buckets.first().map(|_| *only).into_iter().collect(),
-            _ => rows_of(live, buckets).map(|(entries, row)| entries.schema_id(row)).collect(),
+            _ => buckets.iter().flat_map(|bucket| bucket.schema_ids(live)).collect(),
         };
         let schemas = ids.into_iter().map(|id| async move { Ok::<_, Error>((id, manager.schema(id).await?)) });
         Ok(try_join_all(schemas).await?.into_iter().collect())
@@ -307,7 +308,7 @@ impl BranchPlanner<'_> {
         pruning: &FilePruning<'_>,
         schemas: &Schemas,
     ) -> Result<Splits> {
-        let mut buckets = in_sequence(&maker.live, buckets, pruning)?;
+        let mut buckets = pruned(&maker.live, buckets, pruning)?;
         let files = |buckets: &[SelectedBucket]| buckets.iter().map(|b| b.rows.len()).sum::<usize>();
         if let Some(limit) = self.request.limit
             && maker.deletions.is_empty()
@@ -347,65 +348,30 @@ fn check_formats(live: &LiveEntries, buckets: &[SelectedBucket]) -> Result<()> {
     if live.extensions().all(known) {
         return Ok(());
     }
-    let mut names = rows_of(live, buckets).map(|(entries, row)| entries.file_name(row));
+    let entries = buckets.iter().flat_map(|bucket| bucket.rows.of(live)).filter_map(|entry| live.get(*entry));
+    let mut names = entries.map(|(chunk, row)| chunk.file_name(row));
     names.try_for_each(|name| FileFormat::of_file_name(&name).map(drop))
-}
-
-fn rows_of<'a>(
-    live: &'a LiveEntries,
-    buckets: &'a [SelectedBucket],
-) -> impl Iterator<Item = (&'a PackedEntries, usize)> {
-    buckets.iter().flat_map(|bucket| &bucket.rows).filter_map(|entry| live.get(*entry))
 }
 
 /// Drops the files behind those that have `limit` rows.
 fn limit_rows(live: &LiveEntries, buckets: &mut Vec<SelectedBucket>, limit: usize) {
-    let mut rows = 0;
+    let mut rows: usize = 0;
     buckets.retain_mut(|bucket| {
-        bucket.rows.retain(|entry| {
+        let of_bucket = bucket.rows.facts(live).map_or(0, |facts| facts.rows);
+        if rows.saturating_add(of_bucket) < limit {
+            rows += of_bucket;
+            return true;
+        }
+        let entries = bucket.rows.of(live).iter().take_while(|entry| {
             let needed = rows < limit;
-            if let Some((entries, row)) = live.get(*entry).filter(|_| needed) {
-                rows += usize::try_from(entries.row_count(row)).unwrap_or(0);
+            if let Some((chunk, row)) = live.get(**entry).filter(|_| needed) {
+                rows = rows.saturating_add(usize::try_from(chunk.row_count(row)).unwrap_or(0));
             }
             needed
         });
+        bucket.rows = BucketEntries::Some(entries.copied().collect());
         !bucket.rows.is_empty()
     });
-}
-
-/// Which live files a batch read shows.
-struct Visible {
-    levels: RangeInclusive<i32>,
-    min_creation_time_millis: Option<i64>,
-}
-
-impl Visible {
-    fn new(request: &ScanRequest<'_>) -> Self {
-        let ScanRequest { version, options, read_optimized, .. } = request;
-        let levels = match version.schema.primary_keys.is_empty() {
-            true => i32::MIN..=i32::MAX,
-            false => levels(options, *read_optimized),
-        };
-        Self { levels, min_creation_time_millis: version.file_creation_time_millis }
-    }
-
-    fn shows(&self, entries: &PackedEntries, row: usize) -> bool {
-        let since = self.min_creation_time_millis;
-        entries.bucket(row) != POSTPONE_BUCKET
-            && self.levels.contains(&entries.level(row))
-            && since.is_none_or(|since| entries.creation_time_millis(row).is_some_and(|at| at >= since))
-    }
-}
-
-/// The levels of a primary-key table that are read. Level 0 waits for compaction where deletion vectors or the first row
-/// of a key are only known after it.
-fn levels(options: &TableOptions, read_optimized: bool) -> RangeInclusive<i32> {
-    let vectors = options.deletion_vectors_enabled && !options.deletion_vectors_merge_on_read;
-    match vectors || options.merge_engine == MergeEngine::FirstRow {
-        _ if read_optimized => options.top_level()..=options.top_level(),
-        true => 1..=i32::MAX,
-        false => i32::MIN..=i32::MAX,
-    }
 }
 
 /// Drops the files that are not needed for `limit` rows: those behind files that surely have as many.

@@ -5,12 +5,11 @@
 //! table with a primary key, files that overlap no other and hold no deletes are read as they are; the others form
 //! sections. Java: `AppendOnlySplitGenerator`, `MergeTreeSplitGenerator`, `BinPacking.packForOrdered`.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::deletion_files::DeletionFiles;
 use super::intervals::sections;
-use super::live_entries::{EntryRef, LiveEntries};
+use super::live_entries::{BucketEntries, LiveEntries};
 use super::paths::DataPaths;
 use super::prune::SelectedBucket;
 use super::prune::files::FilePruning;
@@ -18,7 +17,8 @@ use crate::error::Result;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::DataType;
 use crate::spec::manifest_entry::ManifestEntry;
-use crate::split::{DataSplit, Section, SplitFile, SplitSummary};
+use crate::spec::packed_entries::PackedEntries;
+use crate::split::{DataSplit, Section, SplitFile};
 
 /// How large splits become, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -78,52 +78,32 @@ impl Piece {
     }
 }
 
-/// Prunes the files of an append table by their statistics, and brings those of each bucket to their order.
-pub fn in_sequence(
+/// Prunes the files of an append table by their statistics.
+pub fn pruned(
     live: &LiveEntries,
-    buckets: Vec<SelectedBucket>,
+    mut buckets: Vec<SelectedBucket>,
     pruning: &FilePruning<'_>,
 ) -> Result<Vec<SelectedBucket>> {
-    let mut kept = Vec::with_capacity(buckets.len());
     let mut file = DataFileMeta::empty();
-    for mut bucket in buckets {
+    for bucket in &mut buckets {
         let seen = bucket.rows.len();
         if let Some(verdict) = pruning.of_partition(&bucket.partition)? {
-            let mut rows = Vec::with_capacity(bucket.rows.len());
-            for entry in bucket.rows {
-                let Some((chunk, row)) = live.get(entry) else { continue };
+            let mut keeps = |chunk: &PackedEntries, row| {
                 chunk.file_statistics(row, &mut file);
-                rows.extend(pruning.keeps(&verdict, &file).then_some(entry));
-            }
-            bucket.rows = rows;
+                pruning.keeps(&verdict, &file)
+            };
+            let entries = bucket.rows.of(live).iter();
+            let kept = entries.filter(|entry| live.get(**entry).is_some_and(|(chunk, row)| keeps(chunk, row)));
+            bucket.rows = BucketEntries::Some(kept.copied().collect());
         }
         pruning.count_all(seen, bucket.rows.len());
-        let sequence = |entry: &EntryRef| live.get(*entry).map_or(0, |(chunk, row)| chunk.min_sequence_number(row));
-        if !bucket.rows.is_sorted_by_key(sequence) {
-            bucket.rows.sort_by_key(sequence);
-        }
-        if !bucket.rows.is_empty() {
-            kept.push(bucket);
-        }
     }
-    Ok(kept)
-}
-
-/// What is known of files before splits are made of them.
-pub fn summary(live: &LiveEntries, buckets: &[SelectedBucket]) -> SplitSummary {
-    let mut summary = SplitSummary::default();
-    for (chunk, row) in buckets.iter().flat_map(|b| &b.rows).filter_map(|entry| live.get(*entry)) {
-        let add = |to: &mut usize, more: i64| *to = to.saturating_add(usize::try_from(more).unwrap_or(0));
-        summary.files += 1;
-        add(&mut summary.rows, chunk.row_count(row));
-        add(&mut summary.bytes, chunk.file_size(row));
-    }
-    summary.partitions = buckets.iter().map(|b| &b.partition).collect::<HashSet<_>>().len();
-    summary
+    buckets.retain(|bucket| !bucket.rows.is_empty());
+    Ok(buckets)
 }
 
 impl SplitMaker {
-    /// The splits of an append table's files, which are in order.
+    /// The splits of an append table's files.
     pub fn append_splits(&self, buckets: &[SelectedBucket]) -> Result<Vec<DataSplit>> {
         let (mut splits, mut paths) = (vec![], self.paths.clone());
         for bucket in buckets {
@@ -147,7 +127,7 @@ impl SplitMaker {
     }
 
     fn entries(&self, bucket: &SelectedBucket) -> Vec<ManifestEntry> {
-        bucket.rows.iter().filter_map(|entry| self.live.entry(*entry)).collect()
+        bucket.rows.of(&self.live).iter().filter_map(|entry| self.live.entry(*entry)).collect()
     }
 
     /// A split to be filled with entries of one bucket; `None` where there are none.
@@ -253,6 +233,7 @@ mod tests {
     use crate::options::TableOptions;
     use crate::plan::live_entries::tests::manifest;
     use crate::plan::prune::{Pruning, select};
+    use crate::plan::visible::Visible;
     use crate::predicate::testing::{column, int};
     use crate::predicate::{Predicate, Test};
     use crate::spec::binary_row::serialize_row;
@@ -312,7 +293,12 @@ mod tests {
             pruning: &FilePruning::new(&pruning, &schema, &schemas),
             merge_chooses,
         };
-        let selected = select(&live, &Pruning::new(&Predicate::always(), &schema, &options), &|_, _| true).unwrap();
+        let selected = select(
+            &live,
+            &Pruning::new(&Predicate::always(), &schema, &options),
+            &Visible::new(i32::MIN..=i32::MAX, None),
+        )
+        .unwrap();
         let splits = maker.key_splits(&selected.buckets, &rules).unwrap();
         splits.iter().flat_map(DataSplit::all_files).map(|f| f.meta.file_name.clone()).collect()
     }

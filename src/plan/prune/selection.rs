@@ -1,15 +1,18 @@
 //! Which live entries a scan reads, by partition and bucket: [`select`].
 //!
 //! In: the live entries of a snapshot. Out: those of the partitions and buckets that are wanted, bucket by bucket. Each
-//! partition is decided once; nothing but kind, bucket, number of buckets and schema id is looked at of an entry.
+//! partition is decided once, and each bucket where its entries are alike; else nothing but level, age, number of buckets
+//! and schema id is looked at of an entry.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{PartitionVerdict, Pruning};
 use crate::error::Result;
-use crate::plan::live_entries::{EntryRef, LiveBucket, LiveEntries};
+use crate::plan::bucket_facts::BucketFacts;
+use crate::plan::live_entries::{BucketEntries, LiveBucket, LiveEntries};
 use crate::plan::report::Kept;
+use crate::plan::visible::Visible;
 use crate::spec::packed_entries::PackedEntries;
 
 /// Live entries of a bucket that are wanted.
@@ -20,7 +23,20 @@ pub struct SelectedBucket {
     /// The bucket's number.
     pub bucket: i32,
     /// The entries; at least one.
-    pub rows: Vec<EntryRef>,
+    pub rows: BucketEntries,
+}
+
+impl SelectedBucket {
+    /// The ids of the schemas that the entries' files were written with; one may come often.
+    pub fn schema_ids(&self, live: &LiveEntries) -> Vec<i64> {
+        match &self.rows {
+            BucketEntries::All(LiveBucket { facts: BucketFacts { written_with: Some((_, id)), .. }, .. }) => vec![*id],
+            some => {
+                let entries = some.of(live).iter().filter_map(|entry| live.get(*entry));
+                entries.map(|(chunk, row)| chunk.schema_id(row)).collect()
+            }
+        }
+    }
 }
 
 /// What is wanted of a snapshot.
@@ -32,12 +48,8 @@ pub struct Selected {
     pub partitions: HashSet<Arc<[u8]>>,
 }
 
-/// Selects live entries. `shows` tells which entries a read sees at all, `None` where it sees all.
-pub fn select(
-    live: &LiveEntries,
-    pruning: &Pruning,
-    shows: &dyn Fn(&PackedEntries, usize) -> bool,
-) -> Result<Selected> {
+/// Selects live entries of those that a read shows.
+pub fn select(live: &LiveEntries, pruning: &Pruning, visible: &Visible) -> Result<Selected> {
     let mut selected = Selected::default();
     let (mut partitions, mut buckets) = (Kept::default(), Kept::default());
     let mut entries = Kept { seen: live.len(), kept: 0 };
@@ -50,7 +62,7 @@ pub fn select(
         }
         for bucket in live.buckets_of(partition) {
             let keeps = KeepsBucket { pruning, verdict: verdict.as_deref(), bucket };
-            let (rows, any_shown) = keeps.rows(live, shows);
+            let (rows, any_shown) = keeps.rows(live, visible);
             if any_shown && !selected.partitions.contains(&partition.partition) {
                 selected.partitions.insert(Arc::clone(&partition.partition));
             }
@@ -78,16 +90,35 @@ struct KeepsBucket<'a> {
 
 impl KeepsBucket<'_> {
     /// The wanted entries, and whether any are shown.
-    fn rows(&self, live: &LiveEntries, shows: &dyn Fn(&PackedEntries, usize) -> bool) -> (Vec<EntryRef>, bool) {
+    fn rows(&self, live: &LiveEntries, visible: &Visible) -> (BucketEntries, bool) {
+        let all = |wanted| match wanted {
+            true => BucketEntries::All(self.bucket.clone()),
+            false => BucketEntries::Some(vec![]),
+        };
+        match (visible.shows_all(self.bucket), self.keeps_all()) {
+            (Some(false), _) => (all(false), false),
+            (Some(true), Some(keeps)) => (all(keeps), true),
+            _ => self.rows_one_by_one(live, visible),
+        }
+    }
+
+    /// Whether all entries are kept, or none; `None` where that must be asked of each.
+    fn keeps_all(&self) -> Option<bool> {
+        let Some(verdict) = self.verdict else { return Some(true) };
+        let (total_buckets, schema_id) = self.bucket.facts.written_with?;
+        Some(self.pruning.keeps_bucket(verdict, self.bucket.bucket, total_buckets, schema_id))
+    }
+
+    fn rows_one_by_one(&self, live: &LiveEntries, visible: &Visible) -> (BucketEntries, bool) {
         let (mut any_shown, mut last) = (false, None);
-        let mut keep = |entry: &&EntryRef| {
-            let Some((chunk, row)) = live.get(**entry) else { return false };
-            let shown = shows(chunk, row);
+        let mut keep = |chunk: &PackedEntries, row: usize| {
+            let shown = visible.shows(chunk, row);
             any_shown |= shown;
             shown && self.verdict.is_none_or(|verdict| self.keeps(verdict, chunk, row, &mut last))
         };
-        let rows = live.rows_of(self.bucket).iter().filter(|entry| keep(entry)).copied().collect();
-        (rows, any_shown)
+        let entries = live.rows_of(self.bucket).iter();
+        let kept = entries.filter(|entry| live.get(**entry).is_some_and(|(chunk, row)| keep(chunk, row)));
+        (BucketEntries::Some(kept.copied().collect()), any_shown)
     }
 
     /// Neighbours are mostly decided alike.

@@ -6,6 +6,7 @@ use super::files::FilePruning;
 use super::*;
 use crate::plan::live_entries::LiveEntries;
 use crate::plan::live_entries::tests::manifest as manifest_of;
+use crate::plan::visible::Visible;
 use crate::predicate::testing::{column, int, text};
 use crate::predicate::{ColumnRef, Test};
 use crate::spec::binary_row::serialize_row;
@@ -194,29 +195,37 @@ fn tables_without_fixed_buckets_are_not_asked() {
 fn live_entries_are_selected_by_partition_and_bucket() {
     let schema = own_schema();
     let pruning = pruning(&Predicate::all_of([dt("a"), id(42)]), &schema);
-    let entry = |value: &str, bucket, name: &str| ManifestEntry {
+    let entry = |value: &str, bucket, level, name: &str| ManifestEntry {
         kind: FileKind::Add,
         partition: partition(Some(value)).into(),
         bucket,
         total_buckets: 4,
-        file: DataFileMeta { schema_id: 1, ..DataFileMeta::for_tests(name) },
+        file: DataFileMeta { schema_id: 1, level, ..DataFileMeta::for_tests(name) },
     };
-    let entries = [entry("a", 0, "x"), entry("a", 1, "y"), entry("b", 1, "z"), entry("a", 1, "w"), entry("a", 2, "v")];
+    let entries = [
+        entry("a", 0, 3, "x"),
+        entry("a", 1, 1, "y"),
+        entry("b", 1, 3, "z"),
+        entry("a", 1, 2, "w"),
+        entry("a", 2, 3, "v"),
+    ];
     let live = LiveEntries::of(vec![manifest_of("m", &entries)]);
     let names = |selected: &Selected| -> Vec<String> {
-        let rows = selected.buckets.iter().flat_map(|b| &b.rows);
+        let rows = selected.buckets.iter().flat_map(|b| b.rows.of(&live));
         rows.map(|row| live.entry(*row).unwrap().file.file_name).collect()
     };
-    let selected = select(&live, &pruning, &|_, _| true).unwrap();
+    let selected = select(&live, &pruning, &Visible::new(i32::MIN..=i32::MAX, None)).unwrap();
     assert_eq!(names(&selected), ["y", "w"]);
     assert_eq!(selected.partitions, HashSet::from([partition(Some("a")).into()]));
     let report = pruning.report();
     assert_eq!((report.partitions.seen, report.partitions.kept), (2, 1));
     assert_eq!((report.buckets.seen, report.buckets.kept), (3, 1));
     assert_eq!((report.entries.seen, report.entries.kept), (5, 2));
-    let hidden = select(&live, &pruning, &|entries, row| entries.bucket(row) != 1).unwrap();
+    let some = |levels| select(&live, &pruning, &Visible::new(levels, None)).unwrap();
+    assert_eq!(names(&some(2..=3)), ["w"]);
+    let hidden = some(3..=3);
     assert!(hidden.buckets.is_empty() && hidden.partitions.len() == 1);
-    assert!(select(&live, &pruning, &|_, _| false).unwrap().partitions.is_empty());
+    assert!(some(5..=9).partitions.is_empty());
 }
 
 fn value_stats(types: &[&str], min: &[Option<Datum>], max: &[Option<Datum>], nulls: &[Option<i64>]) -> SimpleStats {
