@@ -17,6 +17,7 @@ use crate::spec::column_range::ColumnRange;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::DataField;
 use crate::spec::packed_entries::PackedEntries;
+use crate::spec::stats_parts::StatsParts;
 use crate::spec::table_schema::TableSchema;
 use crate::split::{DataSplit, DeferredSplits, SplitSummary};
 
@@ -62,8 +63,11 @@ impl DeferredAppend {
     fn of_chunk(&self, chunk: &PackedEntries, columns: &[&ColumnRef]) -> Vec<ColumnRange> {
         let mut ranges = vec![ColumnRange::default(); columns.len()];
         let mut file = DataFileMeta::empty();
+        let schema = chunk.laid_out_by().and_then(|id| self.schemas.get(&id));
+        let wanted = |id: i32| columns.iter().any(|column| column.id == id);
+        let parts = schema.and_then(|schema| StatsParts::of(&schema.fields, &wanted));
         for row in (0..chunk.len()).filter(|row| chunk.is_added(*row)) {
-            chunk.file_statistics(row, &mut file);
+            chunk.file_statistics(row, parts.as_ref(), &mut file);
             let schema = self.schemas.get(&file.schema_id);
             for (range, column) in ranges.iter_mut().zip(columns) {
                 let rows = usize::try_from(file.row_count).unwrap_or(0);
@@ -93,7 +97,7 @@ impl DeferredSplits for DeferredAppend {
         let columns: Vec<ColumnRef> = columns.iter().map(column).collect();
         let mut all = vec![ColumnRange::default(); columns.len()];
         let mut looked_at: usize = 0;
-        for chunk in self.live().chunks_of(self.buckets.iter().flat_map(|bucket| bucket.rows.of(self.live()))) {
+        for chunk in self.live().chunks_of(self.buckets.iter().map(|bucket| &bucket.rows)) {
             let unknown: Vec<&ColumnRef> =
                 columns.iter().filter(|c| chunk.range_of(c.id, &c.data_type).is_none()).collect();
             if !unknown.is_empty() {

@@ -67,6 +67,8 @@ pub struct LiveBucket {
     /// What is known of its files together.
     pub facts: BucketFacts,
     rows: Range<u32>,
+    /// Its files are in some of these chunks.
+    chunks: Range<u32>,
 }
 
 /// Live entries of a bucket that are wanted.
@@ -127,6 +129,8 @@ pub struct LiveEntries {
     buckets: Vec<LiveBucket>,
     rows: Vec<EntryRef>,
     schema_ids: Vec<i64>,
+    /// What names of files end in, each once.
+    extensions: Vec<String>,
 }
 
 /// Entries by their partition, as a number in order of appearance, and their bucket.
@@ -148,6 +152,9 @@ impl LiveEntries {
         let (names, groups) = all.grouped(first_new, &self.partitions);
         all.fill(self, names, groups);
         all.schema_ids = all.distinct_schema_ids();
+        all.extensions = all.chunks.iter().flat_map(|chunk| chunk.extensions()).cloned().collect();
+        all.extensions.sort_unstable();
+        all.extensions.dedup();
         all
     }
 
@@ -229,8 +236,10 @@ impl LiveEntries {
             live.sort_by_key(sequence);
         }
         if let Some(facts) = BucketFacts::of(live.iter().filter_map(|entry| self.get(*entry))) {
+            let chunks = live.iter().map(|entry| entry.chunk);
+            let chunks = chunks.clone().min().unwrap_or(0)..chunks.max().map_or(0, |last| last + 1);
             self.rows.extend(live);
-            self.buckets.push(LiveBucket { bucket, facts, rows: start..self.rows.len() as u32 });
+            self.buckets.push(LiveBucket { bucket, facts, rows: start..self.rows.len() as u32, chunks });
         }
     }
 
@@ -296,9 +305,9 @@ impl LiveEntries {
         &self.schema_ids
     }
 
-    /// What names of files end in.
-    pub fn extensions(&self) -> impl Iterator<Item = &str> {
-        self.chunks.iter().flat_map(|chunk| chunk.extensions()).map(String::as_str)
+    /// What names of files end in, each once.
+    pub fn extensions(&self) -> &[String] {
+        &self.extensions
     }
 
     /// Where an entry is packed.
@@ -308,12 +317,21 @@ impl LiveEntries {
         Some((chunk, entry.row as usize))
     }
 
-    /// The chunks that some entries are packed in, each once.
-    pub fn chunks_of<'a>(&self, entries: impl Iterator<Item = &'a EntryRef>) -> impl Iterator<Item = &PackedEntries> {
+    /// Chunks that have all the given entries, each once; of whole buckets there may be chunks without any between those
+    /// with some.
+    pub fn chunks_of<'a>(
+        &self,
+        entries: impl Iterator<Item = &'a BucketEntries>,
+    ) -> impl Iterator<Item = &PackedEntries> {
         let mut has = vec![false; self.chunks.len()];
-        for entry in entries {
-            if let Some(has) = has.get_mut(entry.chunk as usize) {
-                *has = true;
+        for entries in entries {
+            match entries {
+                BucketEntries::All(LiveBucket { chunks, .. }) => {
+                    has.get_mut(chunks.start as usize..chunks.end as usize).unwrap_or_default().fill(true);
+                }
+                BucketEntries::Some(entries) => entries.iter().for_each(|entry| {
+                    has.get_mut(entry.chunk as usize).into_iter().for_each(|has| *has = true);
+                }),
             }
         }
         self.chunks.iter().zip(has).filter(|(_, has)| *has).map(|(chunk, _)| chunk.as_ref())

@@ -345,7 +345,7 @@ impl BranchPlanner<'_> {
 /// A format that cannot be read is an error before the first row is given out.
 fn check_formats(live: &LiveEntries, buckets: &[SelectedBucket]) -> Result<()> {
     let known = |extension: &str| FileFormat::of_file_name(&format!("f.{extension}")).is_ok();
-    if live.extensions().all(known) {
+    if live.extensions().iter().all(|extension| known(extension)) {
         return Ok(());
     }
     let entries = buckets.iter().flat_map(|bucket| bucket.rows.of(live)).filter_map(|entry| live.get(*entry));

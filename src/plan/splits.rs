@@ -89,7 +89,7 @@ pub fn pruned(
         let seen = bucket.rows.len();
         if let Some(verdict) = pruning.of_partition(&bucket.partition)? {
             let mut keeps = |chunk: &PackedEntries, row| {
-                chunk.file_statistics(row, &mut file);
+                chunk.file_statistics(row, pruning.parts(chunk), &mut file);
                 pruning.keeps(&verdict, &file)
             };
             let entries = bucket.rows.of(live).iter();

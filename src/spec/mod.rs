@@ -29,5 +29,6 @@ pub mod row_kind;
 pub mod simple_stats;
 pub mod snapshot;
 pub mod statistics;
+pub mod stats_parts;
 pub mod table_schema;
 pub mod tag;

@@ -5,6 +5,7 @@
 //! Complete: whatever is kept between queries can be kept in this form.
 
 use std::hash::{BuildHasher, RandomState};
+use std::ops::Range;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use super::column_range::ColumnRange;
@@ -14,6 +15,7 @@ use super::data_type::{DataType, TypeKind};
 use super::manifest_entry::{DataFileColumns, FileKind, ManifestEntries, ManifestEntry};
 use super::packed::{Dictionary, PackedBytes, PackedLongs};
 use super::simple_stats::SimpleStats;
+use super::stats_parts::StatsParts;
 use crate::error::{Error, Result};
 
 /// A NULL count that is not known, among packed ones.
@@ -239,9 +241,15 @@ impl PackedEntries {
         self.file.get(row)
     }
 
+    /// The schema of all files, where they have one and list no columns: where statistics of columns stand is told by it.
+    pub fn laid_out_by(&self) -> Option<i64> {
+        let listed = [&self.file.value_stats_cols, &self.file.write_cols];
+        self.file.schema_id.of_all().filter(|_| listed.iter().all(|list| list.is_all_null()))
+    }
+
     /// Fills in of a file what is asked about its columns: their statistics and index, and of the name what it ends in.
-    /// What else `file` says is of no meaning.
-    pub fn file_statistics(&self, row: usize, file: &mut DataFileMeta) {
+    /// What else `file` says is of no meaning; if `parts` of statistics are given, so are all others.
+    pub fn file_statistics(&self, row: usize, parts: Option<&StatsParts>, file: &mut DataFileMeta) {
         match self.extensions.as_slice() {
             [only] => {
                 if file.file_name.strip_prefix('.') != Some(only) {
@@ -250,7 +258,7 @@ impl PackedEntries {
             }
             _ => file.file_name = self.file_name(row),
         }
-        self.file.statistics(row, file);
+        self.file.statistics(row, parts, file);
     }
 
     /// The memory it holds.
@@ -327,11 +335,11 @@ impl PackedFiles {
         }
     }
 
-    fn statistics(&self, row: usize, file: &mut DataFileMeta) {
+    fn statistics(&self, row: usize, parts: Option<&StatsParts>, file: &mut DataFileMeta) {
         file.row_count = self.row_count.get(row).unwrap_or(0);
         file.schema_id = self.schema_id.get(row).unwrap_or(0);
         file.level = self.level.int(row);
-        self.value_stats.fill(row, &mut file.value_stats);
+        self.value_stats.fill(row, parts, &mut file.value_stats);
         let texts = |column: &PackedBytes| match column.is_all_null() {
             true => None,
             false => column.get(row).map(|bytes| unpack_texts(&bytes)),
@@ -389,18 +397,23 @@ impl PackedStats {
         }
     }
 
-    /// The same, in memory that is there.
-    fn fill(&self, row: usize, stats: &mut SimpleStats) {
+    /// The same, in memory that is there; all of it, or the given parts.
+    fn fill(&self, row: usize, parts: Option<&StatsParts>, stats: &mut SimpleStats) {
+        let append = |from: &PackedBytes, parts: Option<&[Range<usize>]>, to: &mut Vec<u8>| {
+            to.clear();
+            match parts {
+                Some(parts) => from.append_parts_to(row, parts, to),
+                None => from.append_to(row, to),
+            }
+        };
         stats.null_counts.clear();
         let counts = &mut stats.min_values;
-        counts.clear();
-        if self.null_counts.append_to(row, counts) {
+        if append(&self.null_counts, parts.map(|parts| parts.counts.as_slice()), counts) {
             stats.null_counts.extend(longs_in(counts));
         }
-        stats.min_values.clear();
-        self.min_values.append_to(row, &mut stats.min_values);
-        stats.max_values.clear();
-        self.max_values.append_to(row, &mut stats.max_values);
+        let bounds = parts.map(|parts| parts.bounds.as_slice());
+        append(&self.min_values, bounds, &mut stats.min_values);
+        append(&self.max_values, bounds, &mut stats.max_values);
     }
 
     fn heap_bytes(&self) -> usize {
@@ -494,7 +507,7 @@ mod tests {
             assert_eq!(got, entries);
             let mut file = DataFileMeta::empty();
             for (row, entry) in entries.iter().enumerate() {
-                packed.file_statistics(row, &mut file);
+                packed.file_statistics(row, None, &mut file);
                 assert_eq!(file.value_stats, entry.file.value_stats);
                 assert_eq!(
                     (&file.value_stats_cols, &file.write_cols),
@@ -506,6 +519,22 @@ mod tests {
                 assert_eq!(packed.file_name(row), entry.file.file_name);
             }
         }
+    }
+
+    #[test]
+    fn one_schema_lays_out_statistics_where_no_file_lists_columns() {
+        let laid_out = |entries: &[ManifestEntry]| {
+            let batch = batch_of(entries);
+            PackedEntries::pack(&ManifestEntries::new(&batch).unwrap()).unwrap().laid_out_by()
+        };
+        let of_schema = |i: i64, schema_id: i64| {
+            let entry = entry(i);
+            ManifestEntry { file: DataFileMeta { schema_id, ..entry.file }, ..entry }
+        };
+        assert_eq!(laid_out(&[of_schema(1, 7), of_schema(2, 7)]), Some(7));
+        assert_eq!(laid_out(&[of_schema(1, 7), of_schema(2, 8)]), None);
+        // The file of the entry 3 lists columns.
+        assert_eq!(laid_out(&[of_schema(1, 7), of_schema(3, 7)]), None);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::plan::report::Kept;
 use crate::predicate::file_index::{FileIndexResult, ask_embedded};
 use crate::predicate::{Predicate, file_stats};
 use crate::spec::data_file::DataFileMeta;
+use crate::spec::packed_entries::PackedEntries;
+use crate::spec::stats_parts::StatsParts;
 use crate::spec::table_schema::TableSchema;
 
 /// Prunes the live files of a branch.
@@ -22,6 +24,8 @@ pub struct FilePruning<'p> {
     schemas: &'p HashMap<i64, Arc<TableSchema>>,
     /// The trimmed primary key, by ids; none in an append table.
     key_ids: HashSet<i32>,
+    /// Where the statistics of the predicate's columns stand, by schema.
+    parts: HashMap<i64, StatsParts>,
 }
 
 impl<'p> FilePruning<'p> {
@@ -31,7 +35,15 @@ impl<'p> FilePruning<'p> {
             true => HashSet::new(),
             false => schema.trimmed_primary_key_fields().iter().map(|f| f.id).collect(),
         };
-        Self { pruning, schemas, key_ids }
+        let columns = pruning.predicate.column_ids();
+        let parts = |schema: &TableSchema| StatsParts::of(&schema.fields, &|id| columns.contains(&id));
+        let parts = schemas.iter().filter_map(|(id, schema)| Some((*id, parts(schema)?))).collect();
+        Self { pruning, schemas, key_ids, parts }
+    }
+
+    /// Which parts of the statistics of entries the predicate is about; `None` where it may be about all.
+    pub fn parts(&self, entries: &PackedEntries) -> Option<&StatsParts> {
+        self.parts.get(&entries.laid_out_by()?)
     }
 
     /// Whether the bounds of a file's key let it hold keys that are taken. All versions of a key are in files that are

@@ -17,6 +17,8 @@
 //! Java writes. What is decoded is never larger than the row by more than a constant factor, however often its
 //! offsets point to the same bytes. Java: `BinaryRow`, `BinaryArray`, `BinaryMap`, `BinaryVector`, `BinaryRowWriter`.
 
+use std::ops::Range;
+
 mod reader;
 mod writer;
 
@@ -31,12 +33,43 @@ pub use writer::{BinaryRowWriter, encode_row, serialize_row};
 /// The bytes of the serialized form before the row.
 const ARITY_BYTES: usize = 4;
 
+/// The width of a slot.
+const SLOT_BYTES: usize = 8;
+
+/// A decimal of more digits does not fit into a slot.
+const MAX_COMPACT_DECIMAL: u8 = 18;
+
+/// Nor does a timestamp of more fractional digits.
+const MAX_COMPACT_TIMESTAMP: u8 = 3;
+
 /// More columns than this are no row of a table.
 const MAX_ARITY: usize = 1 << 24;
 
 /// The width of the header: row kind and NULL bits.
 fn header_bytes(arity: usize) -> usize {
     (arity + 71) / 64 * 8
+}
+
+/// Where in a serialized row what comes before the slots stands: the arity, the row kind and the NULL bits.
+pub fn start_bytes(arity: usize) -> Range<usize> {
+    0..ARITY_BYTES + header_bytes(arity)
+}
+
+/// Where in a serialized row the slot of a field stands.
+pub fn slot_bytes(arity: usize, index: usize) -> Range<usize> {
+    let begin = start_bytes(arity).end + SLOT_BYTES * index;
+    begin..begin + SLOT_BYTES
+}
+
+/// Whether all values of a type stand in their slots.
+pub fn is_in_slot(data_type: &DataType) -> bool {
+    use TypeKind::*;
+    match data_type.kind {
+        Boolean | TinyInt | SmallInt | Int | BigInt | Float | Double | Date | Time(_) => true,
+        Decimal { precision, .. } => precision <= MAX_COMPACT_DECIMAL,
+        Timestamp(precision) | TimestampLtz(precision) => precision <= MAX_COMPACT_TIMESTAMP,
+        _ => false,
+    }
 }
 
 /// The width of an element of an array.
@@ -72,7 +105,7 @@ impl<'a> BinaryRow<'a> {
 
     /// A row without its arity.
     pub fn new(bytes: &'a [u8], arity: usize) -> Result<Self> {
-        if arity > MAX_ARITY || bytes.len() < header_bytes(arity) + 8 * arity {
+        if arity > MAX_ARITY || bytes.len() < header_bytes(arity) + SLOT_BYTES * arity {
             return Err(Error::corrupt(format!("{} bytes are too few for a row of {arity} fields", bytes.len())));
         }
         Ok(Self { section: Section::new(bytes), arity })
@@ -107,7 +140,7 @@ impl<'a> BinaryRow<'a> {
             return Ok(None);
         }
         let mut decoder = Decoder::new(self.bytes().len());
-        decoder.value(self.section, header_bytes(self.arity) + 8 * index, data_type).map(Some)
+        decoder.value(self.section, header_bytes(self.arity) + SLOT_BYTES * index, data_type).map(Some)
     }
 
     /// All fields; the row must have as many as there are types.

@@ -5,7 +5,7 @@
 
 use super::super::data_type::{DataField, DataType, TypeKind};
 use super::super::datum::Datum;
-use super::{BinaryRow, element_bytes, header_bytes};
+use super::{BinaryRow, MAX_COMPACT_DECIMAL, MAX_COMPACT_TIMESTAMP, element_bytes, header_bytes};
 use crate::error::{Error, Result};
 
 /// The bytes of a row or an array.
@@ -186,7 +186,7 @@ impl Decoder {
 
 /// A decimal of up to 18 digits is in the slot, a longer one in the variable part, big-endian.
 fn unscaled(section: Section<'_>, at: usize, precision: u8) -> Result<i128> {
-    if precision <= 18 {
+    if precision <= MAX_COMPACT_DECIMAL {
         return Ok(i64::from_le_bytes(section.fixed(at)?).into());
     }
     let bytes = section.pointed(at)?;
@@ -200,7 +200,7 @@ fn unscaled(section: Section<'_>, at: usize, precision: u8) -> Result<i128> {
 /// Up to 3 fractional digits are milliseconds in the slot; else the slot has the nanoseconds beyond the milliseconds,
 /// which are in the variable part.
 fn timestamp(section: Section<'_>, at: usize, precision: u8) -> Result<Datum> {
-    if precision <= 3 {
+    if precision <= MAX_COMPACT_TIMESTAMP {
         return Ok(Datum::Timestamp { millis: i64::from_le_bytes(section.fixed(at)?), nano_of_milli: 0 });
     }
     let (offset, nanos) = section.offset_and_low(at)?;

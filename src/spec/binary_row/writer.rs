@@ -5,7 +5,7 @@
 
 use super::super::data_type::{DataType, TypeKind};
 use super::super::datum::Datum;
-use super::{element_bytes, header_bytes};
+use super::{MAX_COMPACT_DECIMAL, MAX_COMPACT_TIMESTAMP, element_bytes, header_bytes};
 use crate::error::{Error, Result};
 
 /// The row, without its arity, of values of the given types.
@@ -96,7 +96,7 @@ impl SectionWriter {
 
     fn reserve_for_null(&mut self, slot: usize, data_type: &DataType) -> Result<()> {
         match data_type.kind {
-            TypeKind::Decimal { precision: 19.., .. } => self.append(slot, &[0; 16], 0),
+            TypeKind::Decimal { precision, .. } if precision > MAX_COMPACT_DECIMAL => self.append(slot, &[0; 16], 0),
             TypeKind::Timestamp(4..) | TypeKind::TimestampLtz(4..) => self.append(slot, &[0; 8], 0),
             _ => Ok(()),
         }
@@ -166,7 +166,7 @@ impl SectionWriter {
     }
 
     fn decimal(&mut self, slot: usize, precision: u8, unscaled: i128) -> Result<()> {
-        if precision <= 18 {
+        if precision <= MAX_COMPACT_DECIMAL {
             let unscaled = i64::try_from(unscaled)
                 .map_err(|_| Error::internal(format!("the decimal {unscaled} has more than {precision} digits")))?;
             self.put(slot, &unscaled.to_le_bytes());
@@ -182,7 +182,7 @@ impl SectionWriter {
     }
 
     fn timestamp(&mut self, slot: usize, precision: u8, millis: i64, nano_of_milli: i32) -> Result<()> {
-        if precision <= 3 {
+        if precision <= MAX_COMPACT_TIMESTAMP {
             self.put(slot, &millis.to_le_bytes());
             return Ok(());
         }

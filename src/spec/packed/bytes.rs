@@ -100,6 +100,27 @@ impl Shape {
         }
     }
 
+    /// The same, of which only the bytes in `parts`, which ascend, are surely those of the string.
+    #[inline]
+    fn restore_parts(&self, varying: &[u8], parts: &[Range<usize>], out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&self.template);
+        let Some(out) = out.get_mut(start..) else { return };
+        let (mut at, mut parts) = (0, parts.iter().peekable());
+        for run in &self.runs {
+            let (begin, end) = (run.start as usize, run.end as usize);
+            while parts.next_if(|part| part.end <= begin).is_some() {}
+            let Some(part) = parts.peek() else { return };
+            if part.start < end
+                && let (Some(bytes), Some(into)) = (varying.get(at..at + end - begin), out.get_mut(begin..end))
+            {
+                // Runs are short: a loop is faster than a call.
+                into.iter_mut().zip(bytes).for_each(|(into, byte)| *into = *byte);
+            }
+            at += end - begin;
+        }
+    }
+
     fn heap_bytes(&self) -> usize {
         self.template.capacity() + self.runs.capacity() * size_of::<Range<u32>>()
     }
@@ -172,18 +193,30 @@ impl PackedBytes {
     /// Appends the value of a row; whether it is there, and not NULL.
     #[inline]
     pub fn append_to(&self, row: usize, out: &mut Vec<u8>) -> bool {
+        self.append(row, out, |shape, varying, out| shape.restore(varying, out))
+    }
+
+    /// Appends the value of a row, of which only the bytes in `parts`, which ascend, are looked at: the others may be
+    /// those of another value of the same length.
+    #[inline]
+    pub fn append_parts_to(&self, row: usize, parts: &[Range<usize>], out: &mut Vec<u8>) -> bool {
+        self.append(row, out, |shape, varying, out| shape.restore_parts(varying, parts, out))
+    }
+
+    #[inline]
+    fn append(&self, row: usize, out: &mut Vec<u8>, restore: impl Fn(&Shape, &[u8], &mut Vec<u8>)) -> bool {
         if !self.validity.get(row) {
             return false;
         }
         match &self.layout {
             Layout::Shape(shape) => {
                 let start = row.saturating_mul(shape.varying);
-                shape.restore(self.data.get(start..).unwrap_or_default(), out);
+                restore(shape, self.data.get(start..).unwrap_or_default(), out);
             }
             Layout::Shapes { shapes, of, starts } => {
                 let (Some(shape), Some(start)) = (of.get(row), starts.get(row)) else { return false };
                 let Some(shape) = shapes.get(usize::from(*shape)) else { return false };
-                shape.restore(self.data.get(*start as usize..).unwrap_or_default(), out);
+                restore(shape, self.data.get(*start as usize..).unwrap_or_default(), out);
             }
             Layout::Plain { ends } => {
                 let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
@@ -256,6 +289,26 @@ mod tests {
             let packed = pack(&values);
             let got: Vec<_> = (0..values.len()).map(|row| packed.get(row)).collect();
             prop_assert_eq!(got, values);
+        }
+
+        #[test]
+        fn parts_are_those_of_the_values(
+            values in proptest::collection::vec(proptest::option::of(proptest::collection::vec(0u8..3, 9..12)), 0..60),
+            cuts in proptest::collection::btree_set(0usize..14, 0..6),
+        ) {
+            let packed = pack(&values);
+            let cuts: Vec<_> = cuts.into_iter().collect();
+            let parts: Vec<_> = cuts.as_chunks::<2>().0.iter().map(|[begin, end]| *begin..*end).collect();
+            for (row, value) in values.iter().enumerate() {
+                let mut got = vec![];
+                prop_assert_eq!(packed.append_parts_to(row, &parts, &mut got), value.is_some());
+                let Some(value) = value else { continue };
+                prop_assert_eq!(got.len(), value.len());
+                for part in &parts {
+                    let part = part.start.min(value.len())..part.end.min(value.len());
+                    prop_assert_eq!(&got[part.clone()], &value[part]);
+                }
+            }
         }
     }
 }

@@ -98,6 +98,11 @@ impl PackedLongs {
         word.map(|word| self.base.wrapping_add(word as i64))
     }
 
+    /// The value that all rows have, if they have one.
+    pub fn of_all(&self) -> Option<i64> {
+        matches!((&self.words, &self.validity), (Words::None, Validity::All)).then_some(self.base)
+    }
+
     /// The value of a row as a 32-bit number; 0 where it is none.
     #[inline]
     pub fn int(&self, row: usize) -> i32 {
@@ -135,6 +140,7 @@ mod tests {
             let packed = PackedLongs::pack(values.len(), |row| values[row]);
             assert_eq!(packed.heap_bytes(), want);
             assert_eq!((0..values.len()).map(|row| packed.get(row)).collect::<Vec<_>>(), values);
+            assert_eq!(packed.of_all(), values[0].filter(|_| values.iter().all(|value| *value == values[0])));
             assert!(packed.get(values.len() + 1000).is_none() || want == 0);
         }
     }

@@ -114,12 +114,21 @@ impl<'a> Folder<'a> {
 fn places(program: &Program, track: usize, pick: Pick, is_null: impl Fn(Member) -> bool, inputs: usize) -> Vec<Place> {
     let (members, steps, offsets) = (program.members(), program.steps(track), program.offsets());
     let bounds = offsets.iter().zip(offsets.iter().skip(1));
+    let place = |picked: Option<Member>| picked.map_or((inputs, 0), |m| (m.input as usize, m.row as usize));
+    if program.only_aggregates(track) {
+        // The newest version is taken, or the newest one that has a value.
+        let any = !matches!(pick, Pick::LatestNonNull { .. });
+        let key = |(begin, end): (&u32, &u32)| {
+            let versions = members.get(*begin as usize..*end as usize).unwrap_or_default();
+            place(versions.iter().rev().find(|member| any || !is_null(**member)).copied())
+        };
+        return bounds.map(key).collect();
+    }
     let key = |(begin, end): (&u32, &u32)| {
         let range = *begin as usize..*end as usize;
         let (members, steps) = (members.get(range.clone()), steps.get(range));
         let versions = members.unwrap_or_default().iter().zip(steps.unwrap_or_default());
-        let picked = versions.fold(None, |acc, (member, step)| next(pick, acc, *member, *step, &is_null));
-        picked.map_or((inputs, 0), |m| (m.input as usize, m.row as usize))
+        place(versions.fold(None, |acc, (member, step)| next(pick, acc, *member, *step, &is_null)))
     };
     bounds.map(key).collect()
 }
@@ -203,6 +212,9 @@ mod tests {
             (latest(false), [a, b], [Aggregate, Skip], a),
             (latest(false), [a, b], [Set, Clear], None),
             (non_null(false), [a, None], [Aggregate, Aggregate], a),
+            (non_null(false), [a, b], [Aggregate, Aggregate], b),
+            (non_null(false), [None, None], [Aggregate, Aggregate], None),
+            (Pick::Key, [a, None], [Aggregate, Aggregate], None),
             (non_null(false), [a, None], [Aggregate, Set], None),
             (non_null(false), [a, None], [Aggregate, Retract], a),
             (non_null(false), [a, b], [Aggregate, Retract], None),

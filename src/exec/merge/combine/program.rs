@@ -21,19 +21,38 @@ pub struct KeyVersion {
 pub struct Program {
     members: Vec<Member>,
     offsets: Vec<u32>,
-    tracks: Vec<Vec<Step>>,
+    tracks: Vec<Track>,
+}
+
+/// The steps of a kind of columns.
+#[derive(Debug, Clone)]
+struct Track {
+    steps: Vec<Step>,
+    /// Whether nothing else was pushed.
+    only_aggregates: bool,
 }
 
 impl Program {
     /// No keys yet.
     pub fn new(tracks: usize) -> Self {
-        Self { members: vec![], offsets: vec![0], tracks: vec![vec![]; tracks] }
+        let track = Track { steps: vec![], only_aggregates: true };
+        Self { members: vec![], offsets: vec![0], tracks: vec![track; tracks] }
     }
 
     /// A version of the current key takes part, with a step for each track.
     pub fn push(&mut self, member: Member, mut step: impl FnMut(usize) -> Step) {
         self.members.push(member);
-        self.tracks.iter_mut().enumerate().for_each(|(track, steps)| steps.push(step(track)));
+        for (at, track) in self.tracks.iter_mut().enumerate() {
+            let step = step(at);
+            track.only_aggregates &= step == Step::Aggregate;
+            track.steps.push(step);
+        }
+    }
+
+    /// Versions of the current key take part and are aggregated in each track.
+    pub fn push_aggregates(&mut self, members: impl Iterator<Item = Member>) {
+        self.members.extend(members);
+        self.tracks.iter_mut().for_each(|track| track.steps.resize(self.members.len(), Step::Aggregate));
     }
 
     /// Ends the current key; one that is not kept leaves nothing behind.
@@ -44,7 +63,7 @@ impl Program {
         }
         let begin = self.offsets.last().map_or(0, |offset| *offset as usize);
         self.members.truncate(begin);
-        self.tracks.iter_mut().for_each(|steps| steps.truncate(begin));
+        self.tracks.iter_mut().for_each(|track| track.steps.truncate(begin));
     }
 
     /// How many keys there are.
@@ -64,6 +83,11 @@ impl Program {
 
     /// The steps of a track.
     pub fn steps(&self, track: usize) -> &[Step] {
-        self.tracks.get(track).map(Vec::as_slice).unwrap_or_default()
+        self.tracks.get(track).map(|track| track.steps.as_slice()).unwrap_or_default()
+    }
+
+    /// Whether all steps of a track are [`Step::Aggregate`].
+    pub fn only_aggregates(&self, track: usize) -> bool {
+        self.tracks.get(track).is_some_and(|track| track.only_aggregates)
     }
 }

@@ -4,6 +4,7 @@
 //! the batches that the current chunk of keys needs, and no more.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use datafusion::common::utils::memory::get_record_batch_memory_size;
@@ -81,19 +82,22 @@ impl<'a> Inputs<'a> {
         inputs
     }
 
-    /// Where the row of a rank of a run stands.
-    pub fn member(&self, run: usize, rank: usize) -> Result<Member> {
-        let lost = || Error::internal(format!("row {rank} of run {run} is not loaded"));
-        let begin = self.runs.get(run).copied().ok_or_else(lost)?;
+    /// A finder of rows.
+    pub fn finder(&self) -> Finder<'_> {
+        Finder { inputs: self, last: vec![Found::default(); self.runs.len()] }
+    }
+
+    /// The input that has the row of a rank of a run.
+    fn find(&self, run: usize, rank: usize) -> Option<Found> {
+        let begin = *self.runs.get(run)?;
         let end = self.runs.get(run + 1).copied().unwrap_or(self.batches.len());
-        let batches = self.batches.get(begin..end).unwrap_or_default();
-        let at = batches.partition_point(|l| l.first_rank <= rank).checked_sub(1).ok_or_else(lost)?;
-        let loaded = batches.get(at).ok_or_else(lost)?;
-        let row = rank - loaded.first_rank;
-        match (u32::try_from(begin + at), u32::try_from(row)) {
-            (Ok(input), Ok(row)) if (row as usize) < loaded.batch.num_rows() => Ok(Member { input, row }),
-            _ => Err(lost()),
-        }
+        let batches = self.batches.get(begin..end)?;
+        let at = batches.partition_point(|l| l.first_rank <= rank).checked_sub(1)?;
+        let loaded = batches.get(at)?;
+        // Rows are numbered by 32 bits.
+        let rows = u32::try_from(loaded.batch.num_rows()).ok()? as usize;
+        let ranks = loaded.first_rank..loaded.first_rank + rows;
+        Some(Found { input: u32::try_from(begin + at).ok()?, ranks }).filter(|found| found.ranks.contains(&rank))
     }
 
     /// The sequences of a group in an input.
@@ -106,5 +110,32 @@ impl<'a> Inputs<'a> {
         let column = |l: &&Loaded| l.batch.columns().get(at).cloned();
         let columns: Option<_> = self.batches.iter().map(column).collect();
         columns.ok_or_else(|| Error::internal(format!("a batch to combine has no column {at}")))
+    }
+}
+
+/// An input, and the ranks of its rows.
+#[derive(Debug, Clone, Default)]
+struct Found {
+    input: u32,
+    ranks: Range<usize>,
+}
+
+/// Finds where rows of runs stand; those of a run are best asked for in their order.
+pub struct Finder<'a> {
+    inputs: &'a Inputs<'a>,
+    /// What was found last in each run.
+    last: Vec<Found>,
+}
+
+impl Finder<'_> {
+    /// Where the row of a rank of a run stands.
+    #[inline]
+    pub fn member(&mut self, run: usize, rank: usize) -> Result<Member> {
+        let lost = || Error::internal(format!("row {rank} of run {run} is not loaded"));
+        let last = self.last.get_mut(run).ok_or_else(lost)?;
+        if !last.ranks.contains(&rank) {
+            *last = self.inputs.find(run, rank).ok_or_else(lost)?;
+        }
+        Ok(Member { input: last.input, row: (rank - last.ranks.start) as u32 })
     }
 }

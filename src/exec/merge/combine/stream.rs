@@ -227,10 +227,10 @@ impl Combiner {
     fn combine(&self, chunk: Range<usize>, reads: bool) -> Result<RecordBatch> {
         let inputs = Inputs::new(&self.runs);
         let first = self.versions(chunk.clone()).start;
-        let mut versions = vec![];
+        let (mut versions, mut finder) = (vec![], inputs.finder());
         for at in self.versions(chunk.clone()) {
             let version = self.groups.version(at)?;
-            let member = if reads { inputs.member(version.run, version.rank)? } else { Member { input: 0, row: 0 } };
+            let member = if reads { finder.member(version.run, version.rank)? } else { Member { input: 0, row: 0 } };
             versions.push(KeyVersion { member, kind: version.kind });
         }
         let ends: Vec<_> = chunk.map(|group| self.groups.bounds(group).end - first).collect();
