@@ -3,7 +3,10 @@
 //! In: a condition that the plan applies to every row anyway, and a unit. Out: whether the scan applies it too, so that of
 //! the other columns only the rows that are left are decoded. So it is with equality and IN on a column of numbers or dates
 //! whose bounds in the file are far apart, compared with how many values are asked for. Only of Parquet files, whose pages
-//! can be passed over, and on a local disk: elsewhere the other columns would be one round trip later.
+//! can be passed over, and on a local disk: elsewhere the other columns would be one round trip later. Where statistics of
+//! pages leave little of a row group anyway, the reader passes such a condition over ([`RowFilter::is_needed`]).
+//!
+//! [`RowFilter::is_needed`]: crate::file::RowFilter::is_needed
 
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;

@@ -111,6 +111,10 @@ impl RowFilter for UnitFilter {
         self.mapping.read_fields()
     }
 
+    fn is_needed(&self) -> bool {
+        self.exact
+    }
+
     fn matches(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let mapped = self.mapping.apply(batch.clone())?;
         let failed = |e| Error::new(crate::error::ErrorKind::Internal, "a filter failed").caused_by(e);

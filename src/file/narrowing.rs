@@ -68,6 +68,11 @@ pub trait RowFilter: Debug + Send + Sync {
 
     /// True, never NULL, for each wanted row of a batch of exactly these columns.
     fn matches(&self, batch: &RecordBatch) -> Result<BooleanArray>;
+
+    /// Whether it must be asked; else it only spares work, and its rows are looked at again later.
+    fn is_needed(&self) -> bool {
+        true
+    }
 }
 
 /// Which statistics are asked; settings of DataFusion's Parquet reader.

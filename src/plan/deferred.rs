@@ -13,7 +13,7 @@ use super::prune::SelectedBucket;
 use super::splits::SplitMaker;
 use crate::error::Result;
 use crate::predicate::{ColumnRef, file_stats};
-use crate::spec::column_range::ColumnRange;
+use crate::spec::column_range::{ColumnRange, KnownRanges};
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::DataField;
 use crate::spec::packed_entries::PackedEntries;
@@ -59,6 +59,31 @@ impl DeferredAppend {
         &self.maker.live
     }
 
+    /// The ranges of columns in the files of chunks that are added; `None` where too many would have to be looked at.
+    fn of_chunks(&self, chunks: &[&PackedEntries], columns: &[ColumnRef]) -> Option<Vec<ColumnRange>> {
+        let mut all = vec![ColumnRange::default(); columns.len()];
+        let mut looked_at: usize = 0;
+        for chunk in chunks {
+            let known = |c: &ColumnRef| chunk.ranges().get(c.id, &c.data_type);
+            let mut ranges: Vec<_> = columns.iter().map(known).collect();
+            if ranges.iter().any(Option::is_none) {
+                if looked_at >= MAX_LOOKED_AT {
+                    return None;
+                }
+                let unknown: Vec<&ColumnRef> = columns.iter().filter(|c| known(c).is_none()).collect();
+                looked_at = looked_at.saturating_add(unknown.len().saturating_mul(chunk.len()));
+                for (column, range) in unknown.iter().zip(self.of_chunk(chunk, &unknown)) {
+                    chunk.ranges().keep(column.id, &column.data_type, range);
+                }
+                ranges = columns.iter().map(known).collect();
+            }
+            for (all, range) in all.iter_mut().zip(ranges) {
+                all.add(range.unwrap_or_else(|| ColumnRange::unknown(chunk.len())));
+            }
+        }
+        Some(all)
+    }
+
     /// The ranges of columns in the files of a chunk that are added.
     fn of_chunk(&self, chunk: &PackedEntries, columns: &[&ColumnRef]) -> Vec<ColumnRange> {
         let mut ranges = vec![ColumnRange::default(); columns.len()];
@@ -95,26 +120,16 @@ impl DeferredSplits for DeferredAppend {
     fn ranges(&self, columns: &[DataField]) -> Vec<ColumnRange> {
         let column = |f: &DataField| ColumnRef { id: f.id, name: f.name.clone(), data_type: f.data_type.clone() };
         let columns: Vec<ColumnRef> = columns.iter().map(column).collect();
-        let mut all = vec![ColumnRange::default(); columns.len()];
-        let mut looked_at: usize = 0;
-        for chunk in self.live().chunks_of(self.buckets.iter().map(|bucket| &bucket.rows)) {
-            let unknown: Vec<&ColumnRef> =
-                columns.iter().filter(|c| chunk.range_of(c.id, &c.data_type).is_none()).collect();
-            if !unknown.is_empty() {
-                if looked_at >= MAX_LOOKED_AT {
-                    return vec![ColumnRange::unknown(self.summary.rows); columns.len()];
-                }
-                looked_at = looked_at.saturating_add(unknown.len().saturating_mul(chunk.len()));
-                for (column, range) in unknown.iter().zip(self.of_chunk(chunk, &unknown)) {
-                    chunk.keep_range(column.id, &column.data_type, range);
-                }
-            }
-            for (all, column) in all.iter_mut().zip(&columns) {
-                let kept = chunk.range_of(column.id, &column.data_type);
-                all.add(kept.unwrap_or_else(|| ColumnRange::unknown(chunk.len())));
-            }
+        let chunks: Vec<_> = self.live().chunks_of(self.buckets.iter().map(|bucket| &bucket.rows)).collect();
+        let of_all = (chunks.len() == self.live().chunk_count()).then(|| self.live().ranges());
+        let known = |ranges: &KnownRanges| columns.iter().map(|c| ranges.get(c.id, &c.data_type)).collect();
+        let found: Option<Vec<_>> = of_all.and_then(known).or_else(|| self.of_chunks(&chunks, &columns));
+        let Some(found) = found else { return vec![ColumnRange::unknown(self.summary.rows); columns.len()] };
+        if let Some(of_all) = of_all {
+            let keep = |(c, range): (&ColumnRef, &ColumnRange)| of_all.keep(c.id, &c.data_type, range.clone());
+            columns.iter().zip(&found).for_each(keep);
         }
-        all.into_iter().map(|range| range.of_some(self.summary.rows)).collect()
+        found.into_iter().map(|range| range.of_some(self.summary.rows)).collect()
     }
 }
 

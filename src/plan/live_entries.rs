@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use super::bucket_facts::BucketFacts;
 use crate::cache::CacheValue;
+use crate::spec::column_range::KnownRanges;
 use crate::spec::manifest_entry::{FileKind, ManifestEntry};
 use crate::spec::packed_entries::PackedEntries;
 
@@ -131,6 +132,8 @@ pub struct LiveEntries {
     schema_ids: Vec<i64>,
     /// What names of files end in, each once.
     extensions: Vec<String>,
+    /// What was found of columns in all chunks.
+    ranges: KnownRanges,
 }
 
 /// Entries by their partition, as a number in order of appearance, and their bucket.
@@ -308,6 +311,16 @@ impl LiveEntries {
     /// What names of files end in, each once.
     pub fn extensions(&self) -> &[String] {
         &self.extensions
+    }
+
+    /// What was found of columns in all chunks.
+    pub fn ranges(&self) -> &KnownRanges {
+        &self.ranges
+    }
+
+    /// How many chunks there are.
+    pub fn chunk_count(&self) -> usize {
+        self.chunks.len()
     }
 
     /// Where an entry is packed.

@@ -14,6 +14,7 @@ use super::paths::DataPaths;
 use super::prune::SelectedBucket;
 use super::prune::files::FilePruning;
 use crate::error::Result;
+use crate::predicate::file_stats::ByValue;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::DataType;
 use crate::spec::manifest_entry::ManifestEntry;
@@ -88,9 +89,10 @@ pub fn pruned(
     for bucket in &mut buckets {
         let seen = bucket.rows.len();
         if let Some(verdict) = pruning.of_partition(&bucket.partition)? {
+            let asked = ByValue::new(&verdict.residual);
             let mut keeps = |chunk: &PackedEntries, row| {
                 chunk.file_statistics(row, pruning.parts(chunk), &mut file);
-                pruning.keeps(&verdict, &file)
+                pruning.keeps(&asked, &file)
             };
             let entries = bucket.rows.of(live).iter();
             let kept = entries.filter(|entry| live.get(**entry).is_some_and(|(chunk, row)| keeps(chunk, row)));

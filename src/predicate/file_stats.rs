@@ -27,12 +27,40 @@ pub fn may_match_by_key(predicate: &Predicate, file: &DataFileMeta, schema: &Tab
         let at = fields.iter().position(|f| f.id == column.id)?;
         decoded(&file.key_stats, at, arity, fields.get(at)?, column, file)
     };
-    may_match(predicate, file, &stats)
+    let mut columns = vec![];
+    collect(predicate, &mut columns);
+    may_match(predicate, &columns, file, &stats)
 }
 
 /// Whether the bounds of a file's columns let it hold rows that are taken.
 pub fn may_match_by_value(predicate: &Predicate, file: &DataFileMeta, schema: &TableSchema) -> bool {
-    may_match(predicate, file, &|column| value_stats(column, file, schema))
+    ByValue::new(predicate).may_match(file, schema)
+}
+
+/// Asks files for rows that a predicate takes.
+pub struct ByValue<'p> {
+    predicate: &'p Predicate,
+    /// The columns of the predicate, each once.
+    columns: Vec<&'p ColumnRef>,
+}
+
+impl<'p> ByValue<'p> {
+    /// What asks for rows that `predicate` takes.
+    pub fn new(predicate: &'p Predicate) -> Self {
+        let mut columns = vec![];
+        collect(predicate, &mut columns);
+        Self { predicate, columns }
+    }
+
+    /// The predicate.
+    pub fn predicate(&self) -> &'p Predicate {
+        self.predicate
+    }
+
+    /// Whether the bounds of a file's columns let it hold rows that are taken.
+    pub fn may_match(&self, file: &DataFileMeta, schema: &TableSchema) -> bool {
+        may_match(self.predicate, &self.columns, file, &|column| value_stats(column, file, schema))
+    }
 }
 
 /// What values a column has in a file; nothing is said that may be too narrow.
@@ -59,9 +87,12 @@ fn value_stats(column: &ColumnRef, file: &DataFileMeta, schema: &TableSchema) ->
     decoded(&file.value_stats, at, arity, field, column, file)
 }
 
-fn may_match(predicate: &Predicate, file: &DataFileMeta, stats: &dyn Fn(&ColumnRef) -> Option<ColumnStats>) -> bool {
-    let mut columns = vec![];
-    collect(predicate, &mut columns);
+fn may_match(
+    predicate: &Predicate,
+    columns: &[&ColumnRef],
+    file: &DataFileMeta,
+    stats: &dyn Fn(&ColumnRef) -> Option<ColumnStats>,
+) -> bool {
     let known: Vec<(i32, Option<ColumnStats>)> = columns.iter().map(|c| (c.id, stats(c))).collect();
     let of_column = |id: i32| known.iter().find(|(i, _)| *i == id).and_then(|(_, stats)| stats.as_ref());
     predicate.may_match(RowStats { row_count: file.row_count, columns: &of_column })

@@ -3,7 +3,9 @@
 //! In: bounds and NULL counts of files. Out: those of all of them together. Bounds may be wider than the values are.
 
 use std::cmp::Ordering;
+use std::sync::{Mutex, PoisonError};
 
+use super::data_type::{DataType, TypeKind};
 use super::datum::Datum;
 
 /// What is known of a column in some rows.
@@ -60,6 +62,27 @@ impl ColumnRange {
         let share = |nulls: usize| (nulls as u128 * rows as u128).div_ceil(self.rows.max(1) as u128);
         let nulls = self.nulls.map(|nulls| usize::try_from(share(nulls)).unwrap_or(rows).min(rows));
         Self { rows, nulls, ..self }
+    }
+}
+
+/// What was found of columns of some files, kept for whoever asks again.
+#[derive(Debug, Default)]
+pub struct KnownRanges(Mutex<Vec<(i32, TypeKind, ColumnRange)>>);
+
+impl KnownRanges {
+    /// What was found of a column, in a type.
+    pub fn get(&self, column: i32, data_type: &DataType) -> Option<ColumnRange> {
+        let ranges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = ranges.iter().find(|(id, kind, _)| *id == column && *kind == data_type.kind);
+        known.map(|(_, _, range)| range.clone())
+    }
+
+    /// Keeps what was found of a column.
+    pub fn keep(&self, column: i32, data_type: &DataType, range: ColumnRange) {
+        let mut ranges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !ranges.iter().any(|(id, kind, _)| *id == column && *kind == data_type.kind) {
+            ranges.push((column, data_type.kind.clone(), range));
+        }
     }
 }
 

@@ -6,12 +6,11 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
-use super::column_range::ColumnRange;
+use super::column_range::KnownRanges;
 use super::columns::{ListsOf, Longs, StatsColumns, Texts};
 use super::data_file::DataFileMeta;
-use super::data_type::{DataType, TypeKind};
 use super::manifest_entry::{DataFileColumns, FileKind, ManifestEntries, ManifestEntry};
 use super::packed::{Dictionary, PackedBytes, PackedLongs};
 use super::simple_stats::SimpleStats;
@@ -37,8 +36,8 @@ pub struct PackedEntries {
     hashes: Box<[u32]>,
     /// What names of files end in, behind the last dot; each once.
     extensions: Vec<String>,
-    /// What was found of columns, in all files that are added: by the column's id and type.
-    ranges: Mutex<Vec<(i32, TypeKind, ColumnRange)>>,
+    /// What was found of columns, in all files that are added.
+    ranges: KnownRanges,
 }
 
 /// The columns of `_FILE`.
@@ -102,7 +101,7 @@ impl PackedEntries {
             file: PackedFiles::pack(rows, &entries.file)?,
             hashes: hashes.into(),
             extensions,
-            ranges: Mutex::default(),
+            ranges: KnownRanges::default(),
         })
     }
 
@@ -126,19 +125,9 @@ impl PackedEntries {
         self.kind(row) == FileKind::Add
     }
 
-    /// What was found of a column, in a type, in all files that are added.
-    pub fn range_of(&self, column: i32, data_type: &DataType) -> Option<ColumnRange> {
-        let ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = ranges.iter().find(|(id, kind, _)| *id == column && *kind == data_type.kind);
-        known.map(|(_, _, range)| range.clone())
-    }
-
-    /// Keeps what was found of a column.
-    pub fn keep_range(&self, column: i32, data_type: &DataType, range: ColumnRange) {
-        if self.range_of(column, data_type).is_none() {
-            let mut ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
-            ranges.push((column, data_type.kind.clone(), range));
-        }
+    /// What was found of columns, in all files that are added.
+    pub fn ranges(&self) -> &KnownRanges {
+        &self.ranges
     }
 
     /// Whether all files are added.

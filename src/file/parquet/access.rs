@@ -23,6 +23,8 @@ pub(super) struct Group {
     pub rows: usize,
     /// A bit for each of them; `None` where all are wanted.
     pub selection: Option<BooleanBuffer>,
+    /// Whether statistics of its pages have left few of its wanted rows.
+    pub few_pages: bool,
 }
 
 impl Group {
@@ -60,7 +62,7 @@ pub(super) fn row_groups(
             continue;
         }
         let selection = wanted.and_then(|wanted| wanted.slice(group_rows));
-        let mut some = Group { position, rows, selection };
+        let mut some = Group { position, rows, selection, few_pages: false };
         if in_range != (0..rows) {
             let Some(part) = some.narrowed(&pieces::bits(rows, &in_range)) else { continue };
             some = part;

@@ -12,6 +12,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicate, RowFilter as DecoderFilter};
 use parquet::schema::types::SchemaDescriptor;
 
+use super::access::Group;
 use super::footer::Footer;
 use super::schema::{self, Projection};
 use crate::error::{Error, Result};
@@ -52,15 +53,17 @@ impl LateFilters {
         self.filters.iter().flat_map(|filter| filter.projection.leaves.iter().copied())
     }
 
-    /// The filters for a decoder; `None` where there are none.
-    pub fn for_decoder(&self, schema: &SchemaDescriptor) -> Option<DecoderFilter> {
+    /// The filters for a decoder of a row group; `None` where there are none. Where pages have left few rows anyway, only
+    /// those that are needed.
+    pub fn for_decoder(&self, schema: &SchemaDescriptor, group: &Group) -> Option<DecoderFilter> {
+        let asked: Vec<_> = self.filters.iter().filter(|late| late.filter.is_needed() || !group.few_pages).collect();
         let predicate = |late: &LateFilter| {
             let mask = ProjectionMask::leaves(schema, late.projection.leaves.iter().copied());
             let (filter, projection) = (Arc::clone(&late.filter), Arc::clone(&late.projection));
             let (metrics, failed) = (self.metrics.clone(), Arc::clone(&self.failed));
             Box::new(LatePredicate { mask, filter, projection, metrics, failed }) as Box<dyn ArrowPredicate>
         };
-        (!self.filters.is_empty()).then(|| DecoderFilter::new(self.filters.iter().map(predicate).collect()))
+        (!asked.is_empty()).then(|| DecoderFilter::new(asked.into_iter().map(predicate).collect()))
     }
 
     /// Why a filter failed, if one did; the decoder tells it as an error of its own.

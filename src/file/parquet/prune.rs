@@ -25,6 +25,9 @@ use crate::file::guard::guarded;
 use crate::file::prune_metrics::count_left;
 use crate::file::{FilePredicate, FooterCache, PruneMetrics, PruneSwitches, ReadRequest};
 
+/// Pages that leave one of so many rows leave few: looking at each of these first would cost more than it spares.
+const FEW_ROWS_OF: usize = 8;
+
 /// Passes over parts of one file.
 pub(super) struct Pruner {
     footer: Arc<Footer>,
@@ -133,7 +136,12 @@ impl Pruner {
         let Some(Some(footer)) = self.stepping_aside(loaded) else { return groups };
         self.footer = footer;
         let wanted: usize = groups.iter().map(Group::wanted_rows).sum();
-        let narrow = |group| page_index::narrow(self.footer(), group, &conjuncts, |p, s| self.ask(p, s));
+        let narrow = |group: Group| {
+            let before = group.wanted_rows();
+            let group = page_index::narrow(self.footer(), group, &conjuncts, |p, s| self.ask(p, s))?;
+            let few_pages = group.wanted_rows().saturating_mul(FEW_ROWS_OF) <= before;
+            Some(Group { few_pages, ..group })
+        };
         let left: Vec<Group> = groups.into_iter().filter_map(narrow).collect();
         count_left(&self.metrics.page_rows, wanted, left.iter().map(Group::wanted_rows).sum());
         left

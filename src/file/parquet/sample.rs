@@ -84,6 +84,7 @@ mod tests {
             position,
             rows: 2,
             selection: selection.map(BooleanBuffer::from),
+            few_pages: false,
         };
         let groups = [group(1, None), group(3, Some(vec![false, true]))];
         assert_eq!(selection(&[2, 2, 2, 2], &groups).positions(), [2, 3, 7]);

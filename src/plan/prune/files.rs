@@ -11,6 +11,7 @@ use super::{PartitionVerdict, Pruning};
 use crate::error::Result;
 use crate::plan::report::Kept;
 use crate::predicate::file_index::{FileIndexResult, ask_embedded};
+use crate::predicate::file_stats::ByValue;
 use crate::predicate::{Predicate, file_stats};
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::packed_entries::PackedEntries;
@@ -25,7 +26,7 @@ pub struct FilePruning<'p> {
     /// The trimmed primary key, by ids; none in an append table.
     key_ids: HashSet<i32>,
     /// Where the statistics of the predicate's columns stand, by schema.
-    parts: HashMap<i64, StatsParts>,
+    parts: Vec<(i64, StatsParts)>,
 }
 
 impl<'p> FilePruning<'p> {
@@ -43,7 +44,8 @@ impl<'p> FilePruning<'p> {
 
     /// Which parts of the statistics of entries the predicate is about; `None` where it may be about all.
     pub fn parts(&self, entries: &PackedEntries) -> Option<&StatsParts> {
-        self.parts.get(&entries.laid_out_by()?)
+        let schema = entries.laid_out_by()?;
+        self.parts.iter().find(|(id, _)| *id == schema).map(|(_, parts)| parts)
     }
 
     /// Whether the bounds of a file's key let it hold keys that are taken. All versions of a key are in files that are
@@ -65,7 +67,7 @@ impl<'p> FilePruning<'p> {
     /// Whether the bounds of a file's columns let it hold rows that are taken. To be asked only of a file whose rows are
     /// rows of the table, or of all files together of which such rows are chosen.
     pub fn keeps_by_value(&self, partition: &[u8], file: &DataFileMeta) -> Result<bool> {
-        Ok(self.of_partition(partition)?.is_none_or(|verdict| self.keeps(&verdict, file)))
+        Ok(self.of_partition(partition)?.is_none_or(|verdict| self.keeps(&ByValue::new(&verdict.residual), file)))
     }
 
     /// What is asked of the columns of files of a partition; `None` where nothing is.
@@ -77,10 +79,9 @@ impl<'p> FilePruning<'p> {
     }
 
     /// Whether the bounds of a file's columns, and the index in its manifest entry, let it hold rows that are taken.
-    pub fn keeps(&self, verdict: &PartitionVerdict, file: &DataFileMeta) -> bool {
+    pub fn keeps(&self, asked: &ByValue<'_>, file: &DataFileMeta) -> bool {
         let Some(schema) = self.schemas.get(&file.schema_id) else { return true };
-        let by_stats = file_stats::may_match_by_value(&verdict.residual, file, schema);
-        by_stats && self.keeps_by_index(&verdict.residual, file, schema)
+        asked.may_match(file, schema) && self.keeps_by_index(asked.predicate(), file, schema)
     }
 
     /// Whether the index in a file's manifest entry lets it hold rows that are taken. One that cannot be read leaves

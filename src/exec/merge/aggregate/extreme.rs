@@ -7,16 +7,16 @@
 
 use std::cmp::Ordering;
 
-use arrow::array::{ArrayRef, ArrowPrimitiveType, AsArray, BinaryViewArray, StringViewArray};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, GenericByteViewArray};
 use arrow::datatypes::{
-    DataType as ArrowType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Time32MillisecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType,
+    BinaryViewType, ByteViewType, DataType as ArrowType, Date32Type, Decimal128Type, Float32Type, Float64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, StringViewType, Time32MillisecondType, TimeUnit,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 
-use super::fold::{Operations, Subject, input_of};
+use super::fold::{Operations, Subject, input_of, outside};
 use super::numeric::Primitives;
-use super::pick::{gather, valid};
+use super::pick::gather;
 use super::{Aggregator, Member, Versions};
 use crate::error::{Error, Result};
 
@@ -77,8 +77,8 @@ impl Aggregator for Extreme {
             ArrowType::Timestamp(TimeUnit::Millisecond, _) => self.primitive::<TimestampMillisecondType>(versions),
             ArrowType::Timestamp(TimeUnit::Microsecond, _) => self.primitive::<TimestampMicrosecondType>(versions),
             ArrowType::Timestamp(TimeUnit::Nanosecond, _) => self.primitive::<TimestampNanosecondType>(versions),
-            ArrowType::Utf8View => self.texts(versions),
-            ArrowType::BinaryView => self.bytes(versions),
+            ArrowType::Utf8View => self.views::<StringViewType>(versions),
+            ArrowType::BinaryView => self.views::<BinaryViewType>(versions),
             other => Err(Error::internal(format!("{} of {other}", self.subject.function))),
         }
     }
@@ -90,26 +90,19 @@ impl Extreme {
         inputs.fold(&self.subject, versions, &mut OfPrimitives { max: self.max, inputs: &inputs })
     }
 
-    fn texts(&self, versions: &Versions<'_>) -> Result<ArrayRef> {
-        let arrays: Option<Vec<_>> = versions.inputs.iter().map(|input| input.as_string_view_opt()).collect();
-        let arrays: Vec<&StringViewArray> = arrays.ok_or_else(|| Error::internal("a column that is not of text"))?;
-        self.pick(versions, |member| Ok(input_of(&arrays, member)?.value(member.row as usize).as_bytes()))
-    }
-
-    fn bytes(&self, versions: &Versions<'_>) -> Result<ArrayRef> {
-        let arrays: Option<Vec<_>> = versions.inputs.iter().map(|input| input.as_binary_view_opt()).collect();
-        let arrays: Vec<&BinaryViewArray> = arrays.ok_or_else(|| Error::internal("a column that is not of bytes"))?;
-        self.pick(versions, |member| Ok(input_of(&arrays, member)?.value(member.row as usize)))
-    }
-
-    fn pick<'a>(&self, versions: &Versions<'a>, value: impl Fn(Member) -> Result<&'a [u8]>) -> Result<ArrayRef> {
+    fn views<T: ByteViewType>(&self, versions: &Versions<'_>) -> Result<ArrayRef> {
+        let typed = |input: &ArrayRef| Ok(input.as_byte_view_opt::<T>().ok_or_else(|| self.not_of(input))?.clone());
+        let arrays = versions.inputs.iter().map(typed).collect::<Result<_>>()?;
         let mut picks = Vec::with_capacity(versions.key_count());
-        let mut operations = OfBytes { max: self.max, inputs: versions.inputs, value };
-        self.subject.fold(versions, &mut operations, |pick| {
+        self.subject.fold(versions, &mut OfViews::<T> { max: self.max, arrays }, |pick| {
             picks.push(pick);
             Ok(())
         })?;
         gather(versions.inputs, &picks, &self.arrow_type)
+    }
+
+    fn not_of(&self, input: &ArrayRef) -> Error {
+        Error::internal(format!("a column of type {}, not {}", input.data_type(), self.arrow_type))
     }
 }
 
@@ -140,25 +133,45 @@ impl<P: ArrowPrimitiveType<Native: JavaOrder>> Operations for OfPrimitives<'_, P
     }
 }
 
-struct OfBytes<'a, F> {
+struct OfViews<T: ByteViewType> {
     max: bool,
-    inputs: &'a [ArrayRef],
-    value: F,
+    arrays: Vec<GenericByteViewArray<T>>,
 }
 
-impl<'a, F: Fn(Member) -> Result<&'a [u8]>> Operations for OfBytes<'a, F> {
+impl<T: ByteViewType> OfViews<T> {
+    /// How the bytes of two versions compare; mostly their first four tell.
+    #[inline]
+    fn order(&self, a: Member, b: Member) -> Result<Ordering> {
+        let array = |member: Member| input_of(&self.arrays, member);
+        let first = |member: Member| {
+            let view = *array(member)?.views().get(member.row as usize).ok_or_else(|| outside(member))?;
+            // The length comes first, then four bytes of the value; a shorter value is filled up with zeros.
+            Ok::<_, Error>(((view >> u32::BITS) as u32).swap_bytes())
+        };
+        let whole = |member: Member| Ok::<&[u8], Error>(array(member)?.value(member.row as usize).as_ref());
+        Ok(match first(a)?.cmp(&first(b)?) {
+            Ordering::Equal => whole(a)?.cmp(whole(b)?),
+            order => order,
+        })
+    }
+}
+
+impl<T: ByteViewType> Operations for OfViews<T> {
     type Value = Member;
 
+    #[inline]
     fn read(&self, member: Member) -> Result<Option<Member>> {
-        valid(self.inputs, member)
+        let (array, row) = (input_of(&self.arrays, member)?, member.row as usize);
+        if row >= array.len() {
+            return Err(outside(member));
+        }
+        Ok(array.is_valid(row).then_some(member))
     }
 
+    #[inline]
     fn aggregate(&mut self, acc: Option<Member>, input: Option<Member>) -> Result<Option<Member>> {
         Ok(match (acc, input) {
-            (Some(a), Some(b)) => {
-                let order = (self.value)(a)?.cmp((self.value)(b)?);
-                Some(if replaces(self.max, order) { b } else { a })
-            }
+            (Some(a), Some(b)) => Some(if replaces(self.max, self.order(a, b)?) { b } else { a }),
             _ => acc.or(input),
         })
     }

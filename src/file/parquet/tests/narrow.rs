@@ -86,6 +86,24 @@ impl RowFilter for ByExpr {
     }
 }
 
+/// The same filter, which only spares work.
+#[derive(Debug)]
+struct Spares(Arc<dyn RowFilter>);
+
+impl RowFilter for Spares {
+    fn fields(&self) -> &[DataField] {
+        self.0.fields()
+    }
+
+    fn matches(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        self.0.matches(batch)
+    }
+
+    fn is_needed(&self) -> bool {
+        false
+    }
+}
+
 async fn rows(file: Vec<u8>, columns: Vec<DataField>, narrowing: Narrowing) -> RecordBatch {
     read(ReadRequest { narrowing, ..request(file, columns).await }).await
 }
@@ -120,6 +138,25 @@ async fn statistics_of_row_groups_and_pages_take_rows_away() {
         if left.len() < 10 * groups {
             assert_eq!(metrics.page_rows.matched(), left.len(), "{expr}");
         }
+    }
+}
+
+#[tokio::test]
+async fn filters_that_spare_work_are_not_asked_where_pages_left_little() {
+    let expr = col("n").eq(lit(13i64));
+    let needed = || ByExpr::shared(&expr, fields(&[("n", "BIGINT")]));
+    let spares = || Arc::new(Spares(needed())) as Arc<dyn RowFilter>;
+    // Pages leave three rows, of ten or of forty.
+    for (group_rows, filters, left) in [
+        (10, vec![], vec![13, 14, 15]),
+        (10, vec![spares()], vec![13]),
+        (40, vec![spares()], vec![12, 13, 14]),
+        (40, vec![needed()], vec![13]),
+        (40, vec![spares(), needed()], vec![13]),
+    ] {
+        let file = file(properties().set_max_row_group_row_count(Some(group_rows)));
+        let narrowing = Narrowing { row_filters: filters, ..predicate(&expr) };
+        assert_eq!(numbers(&rows(file, columns(), narrowing).await), left, "{group_rows}");
     }
 }
 
