@@ -31,18 +31,26 @@ pub struct PackedBytes {
 #[derive(Debug)]
 enum Layout {
     /// All strings have one shape: a row's bytes begin at a multiple of how many there are.
-    Shape(Shape),
-    /// The shape of each row, and where its bytes begin.
-    Shapes { shapes: Box<[Shape]>, of: Box<[u8]>, starts: Box<[u32]> },
+    Shape(Box<Shape>),
+    /// Strings have different shapes.
+    Shapes(Box<Shapes>),
     /// Where each string ends.
     Plain { ends: Box<[u32]> },
+}
+
+/// The shape of each row, and where its bytes begin.
+#[derive(Debug)]
+struct Shapes {
+    shapes: Box<[Shape]>,
+    of: Box<[u8]>,
+    starts: Box<[u32]>,
 }
 
 /// What strings of one length have in common.
 #[derive(Debug, Default)]
 struct Shape {
-    template: Vec<u8>,
-    runs: Vec<Range<u32>>,
+    template: Box<[u8]>,
+    runs: Box<[Range<u32>]>,
     /// The length of all runs.
     varying: usize,
 }
@@ -72,15 +80,14 @@ impl Observed<'_> {
             }
         }
         let varying = runs.iter().map(|run| run.len()).sum();
-        runs.shrink_to_fit();
-        Shape { template: self.first.to_vec(), runs, varying }
+        Shape { template: self.first.into(), runs: runs.into(), varying }
     }
 }
 
 impl Shape {
     #[inline]
     fn append(&self, value: &[u8], data: &mut Vec<u8>) {
-        for run in &self.runs {
+        for run in self.runs.iter() {
             data.extend_from_slice(value.get(run.start as usize..run.end as usize).unwrap_or_default());
         }
     }
@@ -91,7 +98,7 @@ impl Shape {
         let start = out.len();
         out.extend_from_slice(&self.template);
         let Some(out) = out.get_mut(start..) else { return };
-        for run in &self.runs {
+        for run in self.runs.iter() {
             let Some((bytes, rest)) = varying.split_at_checked(run.len()) else { return };
             if let Some(into) = out.get_mut(run.start as usize..run.end as usize) {
                 into.copy_from_slice(bytes);
@@ -107,7 +114,7 @@ impl Shape {
         out.extend_from_slice(&self.template);
         let Some(out) = out.get_mut(start..) else { return };
         let (mut at, mut parts) = (0, parts.iter().peekable());
-        for run in &self.runs {
+        for run in self.runs.iter() {
             let (begin, end) = (run.start as usize, run.end as usize);
             while parts.next_if(|part| part.end <= begin).is_some() {}
             let Some(part) = parts.peek() else { return };
@@ -122,7 +129,7 @@ impl Shape {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.template.capacity() + self.runs.capacity() * size_of::<Range<u32>>()
+        size_of::<Self>() + self.template.len() + self.runs.len() * size_of::<Range<u32>>()
     }
 }
 
@@ -158,7 +165,7 @@ impl PackedBytes {
         for row in 0..rows {
             shape.append(value(row).unwrap_or(&shape.template), &mut data);
         }
-        Self { validity, layout: Layout::Shape(shape), data: data.into() }
+        Self { validity, layout: Layout::Shape(Box::new(shape)), data: data.into() }
     }
 
     fn of_shapes<'a>(
@@ -177,7 +184,7 @@ impl PackedBytes {
                 shape.append(value, &mut data);
             }
         }
-        let layout = Layout::Shapes { shapes: shapes.into(), of: of.into(), starts: starts.into() };
+        let layout = Layout::Shapes(Box::new(Shapes { shapes: shapes.into(), of: of.into(), starts: starts.into() }));
         Self { validity, layout, data: data.into() }
     }
 
@@ -213,9 +220,9 @@ impl PackedBytes {
                 let start = row.saturating_mul(shape.varying);
                 restore(shape, self.data.get(start..).unwrap_or_default(), out);
             }
-            Layout::Shapes { shapes, of, starts } => {
-                let (Some(shape), Some(start)) = (of.get(row), starts.get(row)) else { return false };
-                let Some(shape) = shapes.get(usize::from(*shape)) else { return false };
+            Layout::Shapes(by_row) => {
+                let (Some(shape), Some(start)) = (by_row.of.get(row), by_row.starts.get(row)) else { return false };
+                let Some(shape) = by_row.shapes.get(usize::from(*shape)) else { return false };
                 restore(shape, self.data.get(*start as usize..).unwrap_or_default(), out);
             }
             Layout::Plain { ends } => {
@@ -248,11 +255,11 @@ impl PackedBytes {
     pub fn heap_bytes(&self) -> usize {
         let layout = match &self.layout {
             Layout::Shape(shape) => shape.heap_bytes(),
-            Layout::Shapes { shapes, of, starts } => {
-                let shapes = shapes.iter().map(|s| s.heap_bytes() + size_of::<Shape>()).sum::<usize>();
-                shapes + of.len() + starts.len() * 4
+            Layout::Shapes(by_row) => {
+                let shapes = by_row.shapes.iter().map(Shape::heap_bytes).sum::<usize>();
+                size_of::<Shapes>() + shapes + by_row.of.len() + by_row.starts.len() * size_of::<u32>()
             }
-            Layout::Plain { ends } => ends.len() * 4,
+            Layout::Plain { ends } => ends.len() * size_of::<u32>(),
         };
         layout + self.data.len() + self.validity.heap_bytes()
     }

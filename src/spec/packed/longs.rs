@@ -29,7 +29,8 @@ enum Words {
 pub(super) enum Validity {
     All,
     None,
-    Some(NullBuffer),
+    /// Boxed, since most columns have no such and there are many of them.
+    Some(Box<NullBuffer>),
 }
 
 impl Validity {
@@ -38,7 +39,7 @@ impl Validity {
         match valid {
             n if n == rows => Self::All,
             0 => Self::None,
-            _ => Self::Some((0..rows).map(is_valid).collect::<Vec<_>>().into()),
+            _ => Self::Some(Box::new((0..rows).map(is_valid).collect::<Vec<_>>().into())),
         }
     }
 
@@ -53,7 +54,7 @@ impl Validity {
 
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
-            Self::Some(nulls) => nulls.buffer().capacity(),
+            Self::Some(nulls) => nulls.buffer().capacity() + size_of::<NullBuffer>(),
             _ => 0,
         }
     }

@@ -176,3 +176,26 @@ impl<T: ByteViewType> Operations for OfViews<T> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::BinaryViewArray;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn bytes_are_ordered_one_by_one(values in proptest::collection::vec(proptest::collection::vec(0u8..3, 0..16), 2..12)) {
+            // Zeros at the end are not what fills up short values.
+            let views = OfViews::<BinaryViewType> { max: true, arrays: vec![BinaryViewArray::from_iter_values(&values)] };
+            let member = |row: usize| Member { input: 0, row: row as u32 };
+            for (a, left) in values.iter().enumerate() {
+                for (b, right) in values.iter().enumerate() {
+                    prop_assert_eq!(views.order(member(a), member(b)).unwrap(), left.cmp(right));
+                }
+            }
+            prop_assert!(views.order(member(0), member(values.len())).is_err());
+        }
+    }
+}

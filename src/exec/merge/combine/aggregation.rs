@@ -9,10 +9,6 @@ use crate::spec::row_kind::RowKind;
 
 /// Appends a key with its versions, oldest first.
 pub fn push_key(program: &mut Program, versions: &[KeyVersion], remove_on_delete: bool) {
-    if versions.iter().all(|version| version.kind.is_add()) {
-        program.push_aggregates(versions.iter().map(|version| version.member));
-        return program.end_key(true);
-    }
     let mut deleted = false;
     for version in versions {
         deleted = remove_on_delete && version.kind == RowKind::Delete;

@@ -36,6 +36,19 @@ pub struct GroupVersion {
     pub kind: RowKind,
 }
 
+impl GroupVersion {
+    #[inline]
+    fn unpack(origin: u32, rank: u32) -> Self {
+        let kind = match origin & ((1 << KIND_BITS) - 1) {
+            0 => RowKind::Insert,
+            1 => RowKind::UpdateBefore,
+            2 => RowKind::UpdateAfter,
+            _ => RowKind::Delete,
+        };
+        Self { run: (origin >> KIND_BITS) as usize, rank: rank as usize, kind }
+    }
+}
+
 /// The keys of a section that have several versions.
 #[derive(Debug, Default)]
 pub struct Groups {
@@ -72,12 +85,12 @@ impl Groups {
         begin..end(group)
     }
 
-    /// A version by its number.
-    pub fn version(&self, at: usize) -> Result<GroupVersion> {
-        let lost = || Error::internal(format!("there is no version {at} in groups"));
-        let (origin, rank) = (*self.origins.get(at).ok_or_else(lost)?, *self.ranks.get(at).ok_or_else(lost)?);
-        let kind = RowKind::from_byte((origin & ((1 << KIND_BITS) - 1)) as i8)?;
-        Ok(GroupVersion { run: (origin >> KIND_BITS) as usize, rank: rank as usize, kind })
+    /// The versions of some numbers.
+    pub fn versions(&self, of: Range<usize>) -> Result<impl ExactSizeIterator<Item = GroupVersion> + '_> {
+        let parts = self.origins.get(of.clone()).zip(self.ranks.get(of.clone()));
+        let (origins, ranks) =
+            parts.ok_or_else(|| Error::internal(format!("there are no versions {of:?} in groups")))?;
+        Ok(origins.iter().zip(ranks).map(|(origin, rank)| GroupVersion::unpack(*origin, *rank)))
     }
 
     /// Part `part` of `parts` that have about as many versions each.
@@ -86,8 +99,7 @@ impl Groups {
         let versions = groups.start.checked_sub(1).map_or(0, |g| self.bounds(g).end)
             ..groups.end.checked_sub(1).map_or(0, |g| self.bounds(g).end);
         let mut ranks = vec![0..0; self.runs];
-        for at in 0..versions.end {
-            let version = self.version(at)?;
+        for (at, version) in self.versions(0..versions.end)?.enumerate() {
             if let Some(run) = ranks.get_mut(version.run) {
                 run.end += 1;
                 run.start += usize::from(at < versions.start);
@@ -242,11 +254,11 @@ mod tests {
         let positions = |rows: &[RowSelection]| rows.iter().map(RowSelection::positions).collect::<Vec<_>>();
         assert_eq!(positions(&alone), [vec![0, 2], vec![0], vec![2]]);
         assert_eq!(positions(&groups.files), [vec![1], vec![1, 2], vec![0, 3]]);
-        let versions: Vec<_> = (0..5).map(|at| groups.version(at).unwrap()).map(|v| (v.run, v.rank)).collect();
+        let versions: Vec<_> = groups.versions(0..5).unwrap().map(|v| (v.run, v.rank)).collect();
         assert_eq!(versions, [(0, 0), (1, 0), (0, 2), (1, 1), (0, 1)]);
-        assert_eq!(groups.version(0).unwrap().kind, RowKind::Delete);
+        assert_eq!(groups.versions(0..1).unwrap().next().unwrap().kind, RowKind::Delete);
         assert_eq!((groups.bounds(0), groups.bounds(1)), (0..2, 2..5));
-        assert!(groups.version(5).is_err());
+        assert!(groups.versions(4..6).is_err());
         assert_eq!(groups.part(0, 1).unwrap(), Part { groups: 0..2, ranks: vec![0..3, 0..2] });
         assert_eq!(groups.part(0, 2).unwrap(), Part { groups: 0..1, ranks: vec![0..1, 0..1] });
         assert_eq!(groups.part(1, 2).unwrap(), Part { groups: 1..2, ranks: vec![1..3, 1..2] });

@@ -94,11 +94,6 @@ impl<'a> Steps<'a> {
 
     /// Appends a key with its versions, oldest first.
     pub fn push_key(&mut self, program: &mut Program, versions: &[KeyVersion]) -> Result<()> {
-        if self.rules.groups.is_empty() && versions.iter().all(|version| version.kind.is_add()) {
-            program.push_aggregates(versions.iter().map(|version| version.member));
-            program.end_key(true);
-            return Ok(());
-        }
         self.current.fill(None);
         let (mut filled, mut has_add, mut deleted) = (false, false, false);
         for version in versions {

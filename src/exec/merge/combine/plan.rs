@@ -124,8 +124,19 @@ impl CombinePlan {
         }
     }
 
+    /// Whether all wanted columns are on one track.
+    fn is_ungrouped(&self) -> bool {
+        match &self.engine {
+            EnginePlan::PartialUpdate(rules) => rules.groups.is_empty(),
+            EnginePlan::Aggregation { .. } => true,
+        }
+    }
+
     /// The steps of keys: `versions` of all keys, of which each key's end at one of `ends`.
     pub fn program(&self, inputs: &Inputs<'_>, versions: &[KeyVersion], ends: &[usize]) -> Result<Program> {
+        if self.is_ungrouped() && versions.iter().all(|version| version.kind.is_add()) {
+            return Ok(Program::of_aggregates(versions, ends));
+        }
         let mut begin = 0;
         let keys = ends.iter().map(|end| versions.get(std::mem::replace(&mut begin, *end)..*end).unwrap_or_default());
         match &self.engine {

@@ -39,6 +39,16 @@ impl Program {
         Self { members: vec![], offsets: vec![0], tracks: vec![track; tracks] }
     }
 
+    /// Keys whose versions are all aggregated, on one track: each key's end at one of `ends`.
+    pub fn of_aggregates(versions: &[KeyVersion], ends: &[usize]) -> Self {
+        let offset = |end: &usize| u32::try_from(*end).unwrap_or(u32::MAX);
+        Self {
+            members: versions.iter().map(|version| version.member).collect(),
+            offsets: std::iter::once(0).chain(ends.iter().map(offset)).collect(),
+            tracks: vec![Track { steps: vec![Step::Aggregate; versions.len()], only_aggregates: true }],
+        }
+    }
+
     /// A version of the current key takes part, with a step for each track.
     pub fn push(&mut self, member: Member, mut step: impl FnMut(usize) -> Step) {
         self.members.push(member);
@@ -47,12 +57,6 @@ impl Program {
             track.only_aggregates &= step == Step::Aggregate;
             track.steps.push(step);
         }
-    }
-
-    /// Versions of the current key take part and are aggregated in each track.
-    pub fn push_aggregates(&mut self, members: impl Iterator<Item = Member>) {
-        self.members.extend(members);
-        self.tracks.iter_mut().for_each(|track| track.steps.resize(self.members.len(), Step::Aggregate));
     }
 
     /// Ends the current key; one that is not kept leaves nothing behind.

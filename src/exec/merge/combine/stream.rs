@@ -13,7 +13,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use tracing::debug_span;
 
 use super::function::Folder;
-use super::groups::{GroupVersion, Groups, Part};
+use super::groups::{Groups, Part};
 use super::plan::CombinePlan;
 use super::program::{KeyVersion, Program};
 use super::runs::{Inputs, Run};
@@ -183,9 +183,7 @@ impl Combiner {
         let chunk = self.chunk();
         self.left.start = chunk.end;
         let reads = !self.plan.read_fields().is_empty();
-        let versions: Vec<GroupVersion> =
-            self.versions(chunk.clone()).map(|at| self.groups.version(at)).collect::<Result<_>>()?;
-        let ends = self.rank_ends(&versions);
+        let ends = self.rank_ends(chunk.clone())?;
         if reads {
             for (run, end) in self.runs.iter_mut().zip(&ends) {
                 run.load(*end, &self.plan).await?;
@@ -193,7 +191,7 @@ impl Combiner {
             let bytes = || self.runs.iter().map(Run::heap_bytes).sum();
             self.held.as_ref().map_or(Ok(()), |held| held.resize(bytes()))?;
         }
-        let batch = self.combine(chunk, &versions, reads)?;
+        let batch = self.combine(chunk, reads)?;
         self.runs.iter_mut().zip(&ends).for_each(|(run, end)| run.release(*end));
         Ok(Some(batch))
     }
@@ -210,30 +208,30 @@ impl Combiner {
         begin..begin + 1 + more
     }
 
-    /// For each run the rank behind its last row among versions; 0 where it has none.
-    fn rank_ends(&self, versions: &[GroupVersion]) -> Vec<usize> {
+    /// For each run the rank behind its last row in groups; 0 where it has none.
+    fn rank_ends(&self, groups: Range<usize>) -> Result<Vec<usize>> {
         let mut ends = vec![0; self.runs.len()];
-        for version in versions {
+        for version in self.groups.versions(self.versions(groups))? {
             if let Some(end) = ends.get_mut(version.run) {
                 *end = (*end).max(version.rank + 1);
             }
         }
-        ends
+        Ok(ends)
     }
 
     fn versions(&self, groups: Range<usize>) -> Range<usize> {
         self.groups.bounds(groups.start).start..groups.end.checked_sub(1).map_or(0, |g| self.groups.bounds(g).end)
     }
 
-    fn combine(&self, chunk: Range<usize>, versions: &[GroupVersion], reads: bool) -> Result<RecordBatch> {
+    fn combine(&self, chunk: Range<usize>, reads: bool) -> Result<RecordBatch> {
         let inputs = Inputs::new(&self.runs);
         let first = self.versions(chunk.clone()).start;
-        let mut finder = inputs.finder();
-        let placed = versions.iter().map(|version| {
+        let of_chunk = self.versions(chunk.clone());
+        let (mut versions, mut finder) = (Vec::with_capacity(of_chunk.len()), inputs.finder());
+        for version in self.groups.versions(of_chunk)? {
             let member = if reads { finder.member(version.run, version.rank)? } else { Member { input: 0, row: 0 } };
-            Ok(KeyVersion { member, kind: version.kind })
-        });
-        let versions = placed.collect::<Result<Vec<_>>>()?;
+            versions.push(KeyVersion { member, kind: version.kind });
+        }
         let ends: Vec<_> = chunk.map(|group| self.groups.bounds(group).end - first).collect();
         let program = self.plan.program(&inputs, &versions, &ends)?;
         self.columns(&inputs, &program)
