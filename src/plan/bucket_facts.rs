@@ -18,8 +18,6 @@ pub struct BucketFacts {
     pub levels: RangeInclusive<i32>,
     /// When the oldest was made; `None` where that is not known of all.
     pub oldest_millis: Option<i64>,
-    /// When the newest was made; `None` where that is not known of all.
-    pub newest_millis: Option<i64>,
     /// The number of buckets and the schema that all were written with; `None` where these differ.
     pub written_with: Option<(i32, i64)>,
 }
@@ -34,7 +32,6 @@ impl BucketFacts {
             bytes: count(entries.file_size(row)),
             levels: level..=level,
             oldest_millis: made,
-            newest_millis: made,
             written_with: Some((entries.total_buckets(row), entries.schema_id(row))),
         }
     }
@@ -45,7 +42,6 @@ impl BucketFacts {
             bytes: self.bytes.saturating_add(other.bytes),
             levels: *self.levels.start().min(other.levels.start())..=*self.levels.end().max(other.levels.end()),
             oldest_millis: self.oldest_millis.zip(other.oldest_millis).map(|(a, b)| a.min(b)),
-            newest_millis: self.newest_millis.zip(other.newest_millis).map(|(a, b)| a.max(b)),
             written_with: self.written_with.filter(|with| Some(*with) == other.written_with),
         }
     }
@@ -85,17 +81,11 @@ mod tests {
     fn facts_are_of_all_files() {
         assert_eq!(facts(&[]), None);
         let got = facts(&[(3, Some(5), 2), (1, Some(9), 2), (2, Some(7), 2)]).unwrap();
-        let want = BucketFacts {
-            rows: 30,
-            bytes: 21,
-            levels: 1..=3,
-            oldest_millis: Some(5),
-            newest_millis: Some(9),
-            written_with: Some((2, 0)),
-        };
+        let want =
+            BucketFacts { rows: 30, bytes: 21, levels: 1..=3, oldest_millis: Some(5), written_with: Some((2, 0)) };
         assert_eq!(got, want);
         // What differs, or is not known of one, is not known of all, whatever comes behind.
         let got = facts(&[(1, Some(5), 2), (1, None, 4), (1, Some(7), 2), (1, Some(7), 2)]).unwrap();
-        assert_eq!((got.oldest_millis, got.newest_millis, got.written_with), (None, None, None));
+        assert_eq!((got.oldest_millis, got.written_with), (None, None));
     }
 }

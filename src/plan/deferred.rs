@@ -67,7 +67,7 @@ impl DeferredAppend {
             let known = |c: &ColumnRef| chunk.ranges().get(c.id, &c.data_type);
             let mut ranges: Vec<_> = columns.iter().map(known).collect();
             if ranges.iter().any(Option::is_none) {
-                if looked_at >= MAX_LOOKED_AT {
+                if looked_at >= MAX_LOOKED_AT || chunk.ranges().is_full() {
                     return None;
                 }
                 let unknown: Vec<&ColumnRef> = columns.iter().filter(|c| known(c).is_none()).collect();
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::options::TableOptions;
-    use crate::plan::live_entries::tests::manifest;
+    use crate::plan::live_entries::tests::{manifest, manifest_of};
     use crate::plan::paths::DataPaths;
     use crate::plan::prune::{Pruning, select};
     use crate::plan::splits::SplitSizes;
@@ -217,17 +217,17 @@ mod tests {
 
     #[test]
     fn of_many_files_it_is_found_plan_by_plan() {
-        // Three chunks, each with three files.
-        let entries: Vec<_> = (0..9).map(|i| file(i, 0, i as i32, 0)).collect();
-        let live = Arc::new(LiveEntries::of(vec![manifest("m", &entries)]));
-        let columns: Vec<_> = (1..1_000).map(|id| column(id, "INT")).collect();
+        // Three chunks; ten columns of 200 files are as many as a plan looks at.
+        let entries: Vec<_> = (0..600).map(|i| file(i, 0, i as i32, 0)).collect();
+        let live = Arc::new(LiveEntries::of(vec![manifest_of("m", &entries, 200)]));
+        let columns: Vec<_> = (1..=10).map(|id| column(id, "INT")).collect();
         let plan = || deferred(&live, None).ranges(&columns);
         // The first plan looks at one chunk, the second at another one, the third at the last.
-        let unknown = vec![ColumnRange::unknown(90); columns.len()];
+        let unknown = vec![ColumnRange::unknown(6000); columns.len()];
         assert_eq!(plan(), unknown);
         assert_eq!(plan(), unknown);
         let found = plan();
-        assert_eq!(found[0].values, Some(Some((Datum::Int(0), Datum::Int(13)))));
-        assert_eq!(found[1], ColumnRange::all_null(90));
+        assert_eq!(found[0].values, Some(Some((Datum::Int(0), Datum::Int(604)))));
+        assert_eq!(found[1], ColumnRange::all_null(6000));
     }
 }

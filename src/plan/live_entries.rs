@@ -384,11 +384,16 @@ pub(crate) mod tests {
 
     /// A manifest of the given entries, in chunks of three.
     pub(crate) fn manifest(name: &str, entries: &[ManifestEntry]) -> Arc<PackedManifest> {
+        manifest_of(name, entries, 3)
+    }
+
+    /// A manifest of the given entries, in chunks of so many.
+    pub(crate) fn manifest_of(name: &str, entries: &[ManifestEntry], chunk: usize) -> Arc<PackedManifest> {
         let pack = |entries: &[ManifestEntry]| {
             let batch = batch_of_entries(entries);
             Arc::new(PackedEntries::pack(&ManifestEntries::new(&batch).unwrap()).unwrap())
         };
-        Arc::new(PackedManifest { name: name.into(), chunks: entries.chunks(3).map(pack).collect() })
+        Arc::new(PackedManifest { name: name.into(), chunks: entries.chunks(chunk).map(pack).collect() })
     }
 
     fn entry(kind: FileKind, bucket: i32, level: i32, name: &str) -> ManifestEntry {

@@ -65,6 +65,9 @@ impl ColumnRange {
     }
 }
 
+/// Of more columns than this nothing is kept: what is kept is small beside the files that it is of.
+const MAX_KEPT: usize = 32;
+
 /// What was found of columns of some files, kept for whoever asks again.
 #[derive(Debug, Default)]
 pub struct KnownRanges(Mutex<Vec<(i32, TypeKind, ColumnRange)>>);
@@ -77,10 +80,16 @@ impl KnownRanges {
         known.map(|(_, _, range)| range.clone())
     }
 
+    /// Whether nothing more is kept.
+    pub fn is_full(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len() >= MAX_KEPT
+    }
+
     /// Keeps what was found of a column.
     pub fn keep(&self, column: i32, data_type: &DataType, range: ColumnRange) {
         let mut ranges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !ranges.iter().any(|(id, kind, _)| *id == column && *kind == data_type.kind) {
+        let known = ranges.iter().any(|(id, kind, _)| *id == column && *kind == data_type.kind);
+        if !known && ranges.len() < MAX_KEPT {
             ranges.push((column, data_type.kind.clone(), range));
         }
     }
@@ -93,6 +102,18 @@ mod tests {
     fn range(rows: usize, values: Option<(i32, i32)>, nulls: usize) -> ColumnRange {
         let values = values.map(|(min, max)| (Datum::Int(min), Datum::Int(max)));
         ColumnRange { rows, values: Some(values), nulls: Some(nulls) }
+    }
+
+    #[test]
+    fn what_is_known_of_columns_is_kept_by_type_and_of_few() {
+        let (known, int, big) = (KnownRanges::default(), TypeKind::Int.nullable(), TypeKind::BigInt.nullable());
+        known.keep(1, &int, range(3, Some((4, 6)), 1));
+        known.keep(1, &int, ColumnRange::unknown(3));
+        assert_eq!(known.get(1, &int), Some(range(3, Some((4, 6)), 1)));
+        assert_eq!((known.get(1, &big), known.get(2, &int)), (None, None));
+        (2..100).for_each(|column| known.keep(column, &int, ColumnRange::unknown(3)));
+        assert!(known.is_full());
+        assert_eq!((known.get(32, &int).is_some(), known.get(33, &int).is_some()), (true, false));
     }
 
     #[test]
