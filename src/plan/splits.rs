@@ -13,7 +13,7 @@ use super::live_entries::{BucketEntries, LiveEntries};
 use super::paths::DataPaths;
 use super::prune::SelectedBucket;
 use super::prune::files::FilePruning;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::predicate::file_stats::ByValue;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::DataType;
@@ -79,14 +79,37 @@ impl Piece {
     }
 }
 
-/// Prunes the files of an append table by their statistics.
+/// Files of more buckets than one thread prunes at a time.
+const FILES_PER_THREAD: usize = 16_384;
+
+/// Prunes the files of an append table by their statistics; very many of them on several threads.
 pub fn pruned(
     live: &LiveEntries,
     mut buckets: Vec<SelectedBucket>,
     pruning: &FilePruning<'_>,
 ) -> Result<Vec<SelectedBucket>> {
+    let files: usize = buckets.iter().map(|bucket| bucket.rows.len()).sum();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if pruning.asks() { (files / FILES_PER_THREAD).clamp(1, cores) } else { 1 };
+    let share = buckets.len().div_ceil(threads).max(1);
+    match threads {
+        1 => prune(live, &mut buckets, pruning)?,
+        _ => std::thread::scope(|scope| {
+            let start = |buckets| scope.spawn(|| prune(live, buckets, pruning));
+            let started: Vec<_> = buckets.chunks_mut(share).map(start).collect();
+            started.into_iter().try_for_each(|thread| {
+                thread.join().unwrap_or_else(|_| Err(Error::internal("a thread that prunes files panicked")))
+            })
+        })?,
+    }
+    buckets.retain(|bucket| !bucket.rows.is_empty());
+    Ok(buckets)
+}
+
+/// Leaves in each bucket what its statistics let in.
+fn prune(live: &LiveEntries, buckets: &mut [SelectedBucket], pruning: &FilePruning<'_>) -> Result<()> {
     let mut file = DataFileMeta::empty();
-    for bucket in &mut buckets {
+    for bucket in buckets {
         let seen = bucket.rows.len();
         if let Some(verdict) = pruning.of_partition(&bucket.partition)? {
             let asked = ByValue::new(&verdict.residual);
@@ -100,8 +123,7 @@ pub fn pruned(
         }
         pruning.count_all(seen, bucket.rows.len());
     }
-    buckets.retain(|bucket| !bucket.rows.is_empty());
-    Ok(buckets)
+    Ok(())
 }
 
 impl SplitMaker {
@@ -229,11 +251,11 @@ fn pack(template: DataSplit, pieces: Vec<Piece>, sizes: SplitSizes) -> Vec<DataS
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, HashMap};
 
     use super::*;
     use crate::options::TableOptions;
-    use crate::plan::live_entries::tests::manifest;
+    use crate::plan::live_entries::tests::{manifest, manifest_of};
     use crate::plan::prune::{Pruning, select};
     use crate::plan::visible::Visible;
     use crate::predicate::testing::{column, int};
@@ -315,6 +337,31 @@ mod tests {
         assert_eq!(planned(&v(Test::Equal(int(10))), true, files()), ["new", "old"]);
         assert_eq!(planned(&v(Test::Less(int(50))), true, files()), ["new", "old"]);
         assert!(planned(&v(Test::Equal(int(50))), true, files()).is_empty());
+    }
+
+    #[test]
+    fn files_of_many_buckets_are_pruned_as_those_of_one_are() {
+        let schema = TableSchema::from_json(SCHEMA).unwrap();
+        let options = TableOptions::effective(&schema.options, &BTreeMap::new()).unwrap();
+        let pruning = Pruning::new(&v(Test::Equal(int(50))), &schema, &options);
+        let schemas = HashMap::from([(0, Arc::new(schema.clone()))]);
+        let files = FilePruning::new(&pruning, &schema, &schemas);
+        let entry = |at: usize| {
+            let low = (at % 97) as i32;
+            let file = file(&format!("{at}"), 0, (1, 2), (low, low + 4));
+            ManifestEntry { bucket: (at / 1000) as i32, total_buckets: 40, ..file }
+        };
+        // As many as take one thread, and several.
+        for count in [1000, 36_000] {
+            let entries: Vec<_> = (0..count).map(entry).collect();
+            let live = LiveEntries::of(vec![manifest_of("m", &entries, 1024)]);
+            let all = select(&live, &pruning, &Visible::new(i32::MIN..=i32::MAX, None)).unwrap().buckets;
+            let kept = pruned(&live, all, &files).unwrap();
+            let kept = kept.iter().flat_map(|bucket| bucket.rows.of(&live)).map(|entry| live.entry(*entry).unwrap());
+            let got: Vec<String> = kept.map(|entry| entry.file.file_name).collect();
+            let want = (0..count).filter(|at| (46..=50).contains(&(at % 97))).map(|at| at.to_string());
+            assert_eq!(got, want.collect::<Vec<_>>());
+        }
     }
 
     #[test]

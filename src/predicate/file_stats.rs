@@ -78,12 +78,15 @@ pub fn column_range(column: &ColumnRef, file: &DataFileMeta, schema: &TableSchem
 
 /// What the manifest says of a column's values, in the column's type.
 fn value_stats(column: &ColumnRef, file: &DataFileMeta, schema: &TableSchema) -> Option<ColumnStats> {
-    let listed = file.value_stats_cols.as_ref().or(file.write_cols.as_ref());
-    let arity = listed.map_or(schema.fields.len(), Vec::len);
-    let Some(field) = schema.fields.iter().find(|f| f.id == column.id) else {
+    let Some(at) = schema.fields.iter().position(|f| f.id == column.id) else {
         return Some(ColumnStats { min: None, max: None, null_count: Some(file.row_count) });
     };
-    let at = value_stats_position(file, &schema.fields, &field.name)?;
+    let field = schema.fields.get(at)?;
+    // Statistics are of all columns of the schema, unless those that they are of are listed.
+    let (at, arity) = match file.value_stats_cols.as_ref().or(file.write_cols.as_ref()) {
+        Some(listed) => (value_stats_position(file, &schema.fields, &field.name)?, listed.len()),
+        None => (at, schema.fields.len()),
+    };
     decoded(&file.value_stats, at, arity, field, column, file)
 }
 
@@ -123,16 +126,15 @@ fn decoded(
     if field.data_type.is_nested() {
         return None;
     }
-    let laid_out = |row: &[u8]| BinaryRow::from_serialized(row).is_ok_and(|row| row.arity() == arity);
+    let laid_out = |row| BinaryRow::from_serialized(row).ok().filter(|row| row.arity() == arity);
     let counted = stats.null_counts.len() == arity;
-    let bounded = laid_out(&stats.min_values) && laid_out(&stats.max_values);
-    if !bounded && !counted {
-        return None;
-    }
-    let found = if bounded {
-        stats.column(at, &field.data_type).ok()?
-    } else {
-        ColumnStats { null_count: stats.null_counts.get(at).copied().flatten(), ..ColumnStats::default() }
+    let bounds = laid_out(&stats.min_values).zip(laid_out(&stats.max_values));
+    let found = match bounds {
+        Some((min, max)) => stats.column_of(&min, &max, at, &field.data_type).ok()?,
+        None if counted => {
+            ColumnStats { null_count: stats.null_counts.get(at).copied().flatten(), ..ColumnStats::default() }
+        }
+        None => return None,
     };
     let is_orc = file.file_name.ends_with(".orc");
     let lift = |bound: Option<Datum>, slack: i64| {

@@ -42,9 +42,21 @@ pub struct ColumnStats {
 impl SimpleStats {
     /// The statistics of the column at `position`, read as its type in the schema of the file.
     pub fn column(&self, position: usize, data_type: &DataType) -> Result<ColumnStats> {
+        let (min, max) = (BinaryRow::from_serialized(&self.min_values)?, BinaryRow::from_serialized(&self.max_values)?);
+        self.column_of(&min, &max, position, data_type)
+    }
+
+    /// The same; `min` and `max` are the rows of bounds.
+    pub fn column_of(
+        &self,
+        min: &BinaryRow<'_>,
+        max: &BinaryRow<'_>,
+        position: usize,
+        data_type: &DataType,
+    ) -> Result<ColumnStats> {
         Ok(ColumnStats {
-            min: bound(&self.min_values, position, data_type)?,
-            max: bound(&self.max_values, position, data_type)?.filter(is_trusted_max),
+            min: bound(min, position, data_type)?,
+            max: bound(max, position, data_type)?.filter(is_trusted_max),
             null_count: self.null_counts.get(position).copied().flatten().filter(|n| *n >= 0),
         })
     }
@@ -63,8 +75,7 @@ impl SimpleStats {
 }
 
 /// A row without fields has no bounds at all.
-fn bound(row: &[u8], position: usize, data_type: &DataType) -> Result<Option<Datum>> {
-    let row = BinaryRow::from_serialized(row)?;
+fn bound(row: &BinaryRow<'_>, position: usize, data_type: &DataType) -> Result<Option<Datum>> {
     if row.arity() == 0 { Ok(None) } else { row.get(position, data_type) }
 }
 

@@ -70,9 +70,14 @@ impl<'p> FilePruning<'p> {
         Ok(self.of_partition(partition)?.is_none_or(|verdict| self.keeps(&ByValue::new(&verdict.residual), file)))
     }
 
+    /// Whether anything is asked of files.
+    pub fn asks(&self) -> bool {
+        !self.pruning.predicate.is_always()
+    }
+
     /// What is asked of the columns of files of a partition; `None` where nothing is.
     pub fn of_partition(&self, partition: &[u8]) -> Result<Option<Arc<PartitionVerdict>>> {
-        if self.pruning.predicate.is_always() {
+        if !self.asks() {
             return Ok(None);
         }
         Ok(Some(self.pruning.partition(partition)?).filter(|verdict| !verdict.residual.is_always()))

@@ -46,6 +46,14 @@ struct Shapes {
     starts: Box<[u32]>,
 }
 
+/// What is kept of a string.
+enum Packed<'a> {
+    /// Its shape, and what begins with its varying bytes.
+    Shaped(&'a Shape, &'a [u8]),
+    /// All of it.
+    Plain(&'a [u8]),
+}
+
 /// What strings of one length have in common.
 #[derive(Debug, Default)]
 struct Shape {
@@ -200,38 +208,56 @@ impl PackedBytes {
     /// Appends the value of a row; whether it is there, and not NULL.
     #[inline]
     pub fn append_to(&self, row: usize, out: &mut Vec<u8>) -> bool {
-        self.append(row, out, |shape, varying, out| shape.restore(varying, out))
+        let Some(packed) = self.packed(row) else { return false };
+        match packed {
+            Packed::Shaped(shape, varying) => shape.restore(varying, out),
+            Packed::Plain(value) => out.extend_from_slice(value),
+        }
+        true
     }
 
     /// Appends the value of a row, of which only the bytes in `parts`, which ascend, are looked at: the others may be
-    /// those of another value of the same length.
+    /// any.
     #[inline]
     pub fn append_parts_to(&self, row: usize, parts: &[Range<usize>], out: &mut Vec<u8>) -> bool {
-        self.append(row, out, |shape, varying, out| shape.restore_parts(varying, parts, out))
-    }
-
-    #[inline]
-    fn append(&self, row: usize, out: &mut Vec<u8>, restore: impl Fn(&Shape, &[u8], &mut Vec<u8>)) -> bool {
-        if !self.validity.get(row) {
-            return false;
-        }
-        match &self.layout {
-            Layout::Shape(shape) => {
-                let start = row.saturating_mul(shape.varying);
-                restore(shape, self.data.get(start..).unwrap_or_default(), out);
-            }
-            Layout::Shapes(by_row) => {
-                let (Some(shape), Some(start)) = (by_row.of.get(row), by_row.starts.get(row)) else { return false };
-                let Some(shape) = by_row.shapes.get(usize::from(*shape)) else { return false };
-                restore(shape, self.data.get(*start as usize..).unwrap_or_default(), out);
-            }
-            Layout::Plain { ends } => {
-                let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-                let Some(end) = ends.get(row) else { return false };
-                out.extend_from_slice(self.data.get(start as usize..*end as usize).unwrap_or_default());
+        let Some(packed) = self.packed(row) else { return false };
+        match packed {
+            Packed::Shaped(shape, varying) => shape.restore_parts(varying, parts, out),
+            Packed::Plain(value) => {
+                let start = out.len();
+                out.resize(start + value.len(), 0);
+                let out = out.get_mut(start..).unwrap_or_default();
+                for part in parts {
+                    let part = part.start.min(value.len())..part.end.min(value.len());
+                    if let (Some(into), Some(bytes)) = (out.get_mut(part.clone()), value.get(part)) {
+                        into.copy_from_slice(bytes);
+                    }
+                }
             }
         }
         true
+    }
+
+    /// What is kept of the value of a row; `None` where it is NULL.
+    #[inline]
+    fn packed(&self, row: usize) -> Option<Packed<'_>> {
+        if !self.validity.get(row) {
+            return None;
+        }
+        Some(match &self.layout {
+            Layout::Shape(shape) => {
+                let start = row.saturating_mul(shape.varying);
+                Packed::Shaped(shape, self.data.get(start..).unwrap_or_default())
+            }
+            Layout::Shapes(by_row) => {
+                let shape = by_row.shapes.get(usize::from(*by_row.of.get(row)?))?;
+                Packed::Shaped(shape, self.data.get(*by_row.starts.get(row)? as usize..).unwrap_or_default())
+            }
+            Layout::Plain { ends } => {
+                let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
+                Packed::Plain(self.data.get(start as usize..*ends.get(row)? as usize).unwrap_or_default())
+            }
+        })
     }
 
     /// The value of a row; `None` where it is NULL.
