@@ -44,6 +44,9 @@ use crate::error::{Error, Result};
 use crate::file::PruneSwitches;
 use crate::split::{DataSplit, Splits};
 
+/// Rows may take so many times the bytes that they are estimated at: texts are longer, and batches hold room.
+const MOST_OF_ESTIMATED_BYTES: usize = 8;
+
 /// What a scan is of, as `EXPLAIN` shows it.
 #[derive(Debug, Clone, Default)]
 pub struct ScanLabel {
@@ -161,6 +164,13 @@ impl PaimonScanExec {
             Some(splits) => deferred_statistics(&self.context, splits),
             None => scan_statistics(&self.context, &self.partitions.units()),
         })
+    }
+
+    /// Whether the session has memory for what DataFusion puts in the place of a sort: a buffer above each output
+    /// partition, which may come to hold all its rows, and neither spills nor waits.
+    fn may_be_buffered(&self) -> bool {
+        let bytes = self.all_statistics().total_byte_size.get_value().copied().unwrap_or(usize::MAX);
+        self.context.spec().memory.has(bytes.saturating_mul(MOST_OF_ESTIMATED_BYTES))
     }
 
     /// How many rows all output partitions give with a limit for each of them.
@@ -339,7 +349,7 @@ impl ExecutionPlan for PaimonScanExec {
         let whole = keys.len() == order.len();
         let by = FileOrder::new(self.context.spec(), keys)?;
         let scan = |dealt, sorted| Arc::new(self.dealt(dealt, Some(ScanOrder { by: by.clone(), sorted })));
-        Ok(match self.partitions.ordered(&by, whole) {
+        Ok(match self.partitions.ordered(&by, whole && self.may_be_buffered()) {
             Ordered::Sorted(dealt) => SortOrderPushdownResult::Exact { inner: scan(dealt, true) },
             Ordered::FirstFirst(dealt) => SortOrderPushdownResult::Inexact { inner: scan(dealt, false) },
             Ordered::Alike => SortOrderPushdownResult::Unsupported,

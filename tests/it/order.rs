@@ -3,8 +3,9 @@
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::util::pretty::pretty_format_columns;
+use arrow::util::pretty::{pretty_format_batches, pretty_format_columns};
 use datafusion::error::Result;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_paimon::sql::{register, register_catalog};
 
@@ -103,6 +104,19 @@ async fn the_scan_sorts_where_its_files_are_sorted() {
                 assert_eq!(rows(&knowing, &given).await.unwrap().num_rows(), wanted, "{given}");
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_sort_stays_where_memory_is_short() {
+    for (bytes, sorts) in [(1_000, false), (100_000_000, true)] {
+        let runtime = RuntimeEnvBuilder::new().with_memory_limit(bytes, 1.0).build_arc().unwrap();
+        let context = SessionContext::new_with_config_rt(SessionConfig::new().with_target_partitions(2), runtime);
+        register(&context).unwrap();
+        register_catalog(&context, "paimon", &data_dir().join("warehouse").to_string_lossy()).unwrap();
+        let frame = context.sql("EXPLAIN SELECT * FROM paimon.merge.sorted_parquet ORDER BY k, n").await.unwrap();
+        let shown = pretty_format_batches(&frame.collect().await.unwrap()).unwrap().to_string();
+        assert_eq!((!shown.contains("SortExec"), shown.contains("output_ordering")), (sorts, sorts), "{shown}");
     }
 }
 

@@ -1,11 +1,11 @@
-//! What merging holds, as the session's memory pool knows it: [`MergeMemory`].
+//! The session's memory pool, and what merging holds of it: [`MergeMemory`].
 //!
 //! In: numbers of bytes. Out: parts of the pool, which go back when they are dropped, or the error that names the
 //! setting: merging neither waits for memory nor goes on without.
 
 use std::sync::Arc;
 
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -19,6 +19,14 @@ impl MergeMemory {
     /// The memory of a pool.
     pub fn new(pool: &Arc<dyn MemoryPool>) -> Self {
         Self { pool: Arc::clone(pool) }
+    }
+
+    /// Whether so many bytes are no more than it has in all; what others hold is not looked at.
+    pub fn has(&self, bytes: usize) -> bool {
+        match self.pool.memory_limit() {
+            MemoryLimit::Finite(limit) => bytes <= limit,
+            MemoryLimit::Infinite | MemoryLimit::Unknown => true,
+        }
     }
 
     /// Takes a part of it.
@@ -48,9 +56,19 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use datafusion::error::DataFusionError;
-    use datafusion::execution::memory_pool::GreedyMemoryPool;
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, UnboundedMemoryPool};
 
     use super::*;
+
+    #[test]
+    fn a_pool_without_a_limit_has_everything() {
+        let pools: [Arc<dyn MemoryPool>; 2] =
+            [Arc::new(GreedyMemoryPool::new(100)), Arc::new(UnboundedMemoryPool::default())];
+        for (pool, more) in pools.iter().zip([false, true]) {
+            let memory = MergeMemory::new(pool);
+            assert_eq!((memory.has(100), memory.has(101)), (true, more));
+        }
+    }
 
     #[test]
     fn what_is_held_comes_back_and_what_is_too_much_is_an_error() {
