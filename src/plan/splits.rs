@@ -79,7 +79,7 @@ impl Piece {
     }
 }
 
-/// Files of more buckets than one thread prunes at a time.
+/// A thread of its own is worth it for so many files.
 const FILES_PER_THREAD: usize = 16_384;
 
 /// Prunes the files of an append table by their statistics; very many of them on several threads.
@@ -97,9 +97,10 @@ pub fn pruned(
         _ => std::thread::scope(|scope| {
             let start = |buckets| scope.spawn(|| prune(live, buckets, pruning));
             let started: Vec<_> = buckets.chunks_mut(share).map(start).collect();
-            started.into_iter().try_for_each(|thread| {
-                thread.join().unwrap_or_else(|_| Err(Error::internal("a thread that prunes files panicked")))
-            })
+            // All are waited for: one that panicked and was not would panic here.
+            let joined: Vec<_> = started.into_iter().map(|thread| thread.join()).collect();
+            let panicked = |_| Err(Error::internal("a thread that prunes files panicked"));
+            joined.into_iter().try_for_each(|pruned| pruned.unwrap_or_else(panicked))
         })?,
     }
     buckets.retain(|bucket| !bucket.rows.is_empty());
@@ -343,23 +344,30 @@ mod tests {
     fn files_of_many_buckets_are_pruned_as_those_of_one_are() {
         let schema = TableSchema::from_json(SCHEMA).unwrap();
         let options = TableOptions::effective(&schema.options, &BTreeMap::new()).unwrap();
-        let pruning = Pruning::new(&v(Test::Equal(int(50))), &schema, &options);
         let schemas = HashMap::from([(0, Arc::new(schema.clone()))]);
-        let files = FilePruning::new(&pruning, &schema, &schemas);
         let entry = |at: usize| {
             let low = (at % 97) as i32;
             let file = file(&format!("{at}"), 0, (1, 2), (low, low + 4));
             ManifestEntry { bucket: (at / 1000) as i32, total_buckets: 40, ..file }
         };
-        // As many as take one thread, and several.
-        for count in [1000, 36_000] {
+        let equal = |id, data_type, value| Predicate::leaf(column(id, data_type), Test::Equal(value));
+        // As many files as take one thread, and several; the column as files have it, of a type that it got later, and one
+        // that no file has.
+        for (count, predicate, some) in [
+            (1000, equal(1, "INT", int(50)), true),
+            (36_000, equal(1, "INT", int(50)), true),
+            (1000, equal(1, "BIGINT", Datum::BigInt(50)), true),
+            (1000, equal(9, "INT", int(50)), false),
+        ] {
+            let pruning = Pruning::new(&predicate, &schema, &options);
+            let files = FilePruning::new(&pruning, &schema, &schemas);
             let entries: Vec<_> = (0..count).map(entry).collect();
             let live = LiveEntries::of(vec![manifest_of("m", &entries, 1024)]);
             let all = select(&live, &pruning, &Visible::new(i32::MIN..=i32::MAX, None)).unwrap().buckets;
             let kept = pruned(&live, all, &files).unwrap();
             let kept = kept.iter().flat_map(|bucket| bucket.rows.of(&live)).map(|entry| live.entry(*entry).unwrap());
             let got: Vec<String> = kept.map(|entry| entry.file.file_name).collect();
-            let want = (0..count).filter(|at| (46..=50).contains(&(at % 97))).map(|at| at.to_string());
+            let want = (0..count).filter(|at| some && (46..=50).contains(&(at % 97))).map(|at| at.to_string());
             assert_eq!(got, want.collect::<Vec<_>>());
         }
     }
