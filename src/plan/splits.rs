@@ -115,7 +115,7 @@ fn prune(live: &LiveEntries, buckets: &mut [SelectedBucket], pruning: &FilePruni
         if let Some(verdict) = pruning.of_partition(&bucket.partition)? {
             let asked = ByValue::new(&verdict.residual);
             let mut keeps = |chunk: &PackedEntries, row| {
-                chunk.file_statistics(row, pruning.parts(chunk), &mut file);
+                chunk.file_statistics(row, pruning.parts(&verdict, chunk), &mut file);
                 pruning.keeps(&asked, &file)
             };
             let entries = bucket.rows.of(live).iter();

@@ -54,11 +54,18 @@ struct PackedFiles {
     max_sequence_number: PackedLongs,
     schema_id: PackedLongs,
     level: PackedLongs,
-    extra_files: PackedBytes,
     creation_time: PackedLongs,
     delete_row_count: PackedLongs,
-    embedded_index: PackedBytes,
     file_source: PackedLongs,
+    /// Boxed, since most tables have no such and chunks may be many; `None` where all are NULL or empty.
+    rare: Option<Box<RareColumns>>,
+}
+
+/// The columns of `_FILE` that few tables use.
+#[derive(Debug)]
+struct RareColumns {
+    extra_files: PackedBytes,
+    embedded_index: PackedBytes,
     value_stats_cols: PackedBytes,
     external_path: PackedBytes,
     first_row_id: PackedLongs,
@@ -205,12 +212,12 @@ impl PackedEntries {
     /// Whether two entries are of one file: all that makes a DELETE match an ADD but partition and bucket.
     pub fn is_same_file(&self, row: usize, other: &Self, other_row: usize) -> bool {
         let (a, b) = (&self.file, &other.file);
-        let same = |a: &PackedBytes, b: &PackedBytes| a.get(row) == b.get(other_row);
+        let rare = |of: fn(&RareColumns) -> &PackedBytes| a.rare_bytes(row, of) == b.rare_bytes(other_row, of);
         self.level(row) == other.level(other_row)
-            && same(&a.file_name, &b.file_name)
-            && a.extra_files.get(row).unwrap_or_default() == b.extra_files.get(other_row).unwrap_or_default()
-            && same(&a.embedded_index, &b.embedded_index)
-            && same(&a.external_path, &b.external_path)
+            && a.file_name.get(row) == b.file_name.get(other_row)
+            && a.extra_files(row) == b.extra_files(other_row)
+            && rare(|rare| &rare.embedded_index)
+            && rare(|rare| &rare.external_path)
     }
 
     /// The whole entry.
@@ -232,8 +239,8 @@ impl PackedEntries {
 
     /// The schema of all files, where they have one and list no columns: where statistics of columns stand is told by it.
     pub fn laid_out_by(&self) -> Option<i64> {
-        let listed = [&self.file.value_stats_cols, &self.file.write_cols];
-        self.file.schema_id.of_all().filter(|_| listed.iter().all(|list| list.is_all_null()))
+        let listed = |rare: &RareColumns| !rare.value_stats_cols.is_all_null() || !rare.write_cols.is_all_null();
+        self.file.schema_id.of_all().filter(|_| !self.file.rare.as_deref().is_some_and(listed))
     }
 
     /// Fills in of a file what is asked about its columns: their statistics and index, and of the name what it ends in.
@@ -283,22 +290,28 @@ impl PackedFiles {
             max_sequence_number: longs(&of.max_sequence_number),
             schema_id: longs(&of.schema_id),
             level: longs(&of.level),
-            extra_files: pack_texts(rows, &of.extra_files)?,
             creation_time: longs(&of.creation_time),
             delete_row_count: longs(&of.delete_row_count),
-            embedded_index: bytes(&of.embedded_index),
             file_source: PackedLongs::pack(rows, |row| of.file_source.int(row).map(i64::from)),
-            value_stats_cols: pack_texts(rows, &of.value_stats_cols)?,
-            external_path: text(&of.external_path),
-            first_row_id: longs(&of.first_row_id),
-            write_cols: pack_texts(rows, &of.write_cols)?,
-            write_cols_sequences: pack_longs(rows, &of.write_cols_sequences)?,
+            rare: RareColumns::pack(rows, of)?.map(Box::new),
         })
+    }
+
+    fn rare_bytes(&self, row: usize, of: impl Fn(&RareColumns) -> &PackedBytes) -> Option<Vec<u8>> {
+        of(self.rare.as_deref()?).get(row)
+    }
+
+    fn rare_texts(&self, row: usize, of: impl Fn(&RareColumns) -> &PackedBytes) -> Option<Vec<String>> {
+        self.rare_bytes(row, of).map(|bytes| unpack_texts(&bytes))
+    }
+
+    fn extra_files(&self, row: usize) -> Vec<String> {
+        self.rare_texts(row, |rare| &rare.extra_files).unwrap_or_default()
     }
 
     fn get(&self, row: usize) -> DataFileMeta {
         let long = |column: &PackedLongs| column.get(row).unwrap_or(0);
-        let sequences = self.write_cols_sequences.get(row).map(|bytes| unpack_longs(&bytes));
+        let sequences = self.rare_bytes(row, |rare| &rare.write_cols_sequences).map(|bytes| unpack_longs(&bytes));
         DataFileMeta {
             file_name: self.file_name.text(row).unwrap_or_default(),
             file_size: long(&self.file_size),
@@ -311,15 +324,15 @@ impl PackedFiles {
             max_sequence_number: long(&self.max_sequence_number),
             schema_id: long(&self.schema_id),
             level: self.level.int(row),
-            extra_files: self.extra_files.get(row).map(|bytes| unpack_texts(&bytes)).unwrap_or_default(),
+            extra_files: self.extra_files(row),
             creation_time_millis: self.creation_time.get(row),
             delete_row_count: self.delete_row_count.get(row),
-            embedded_index: self.embedded_index.get(row),
+            embedded_index: self.rare_bytes(row, |rare| &rare.embedded_index),
             file_source: self.file_source.get(row).and_then(|source| i32::try_from(source).ok()),
-            value_stats_cols: self.value_stats_cols.get(row).map(|bytes| unpack_texts(&bytes)),
-            external_path: self.external_path.text(row),
-            first_row_id: self.first_row_id.get(row),
-            write_cols: self.write_cols.get(row).map(|bytes| unpack_texts(&bytes)),
+            value_stats_cols: self.rare_texts(row, |rare| &rare.value_stats_cols),
+            external_path: self.rare.as_ref().and_then(|rare| rare.external_path.text(row)),
+            first_row_id: self.rare.as_ref().and_then(|rare| rare.first_row_id.get(row)),
+            write_cols: self.rare_texts(row, |rare| &rare.write_cols),
             write_cols_sequences: sequences.and_then(|s| s.into_iter().collect()),
         }
     }
@@ -329,13 +342,9 @@ impl PackedFiles {
         file.schema_id = self.schema_id.get(row).unwrap_or(0);
         file.level = self.level.int(row);
         self.value_stats.fill(row, parts, &mut file.value_stats);
-        let texts = |column: &PackedBytes| match column.is_all_null() {
-            true => None,
-            false => column.get(row).map(|bytes| unpack_texts(&bytes)),
-        };
-        file.value_stats_cols = texts(&self.value_stats_cols);
-        file.write_cols = texts(&self.write_cols);
-        file.embedded_index = if self.embedded_index.is_all_null() { None } else { self.embedded_index.get(row) };
+        file.value_stats_cols = self.rare_texts(row, |rare| &rare.value_stats_cols);
+        file.write_cols = self.rare_texts(row, |rare| &rare.write_cols);
+        file.embedded_index = self.rare_bytes(row, |rare| &rare.embedded_index);
     }
 
     fn heap_bytes(&self) -> usize {
@@ -349,23 +358,48 @@ impl PackedFiles {
             &self.creation_time,
             &self.delete_row_count,
             &self.file_source,
-            &self.first_row_id,
         ];
-        let bytes = [
-            &self.file_name,
-            &self.min_key,
-            &self.max_key,
-            &self.extra_files,
+        let bytes = [&self.file_name, &self.min_key, &self.max_key];
+        longs.iter().map(|c| c.heap_bytes()).sum::<usize>()
+            + bytes.iter().map(|c| c.heap_bytes()).sum::<usize>()
+            + self.key_stats.heap_bytes()
+            + self.value_stats.heap_bytes()
+            + self.rare.as_ref().map_or(0, |rare| size_of::<RareColumns>() + rare.heap_bytes())
+    }
+}
+
+impl RareColumns {
+    /// `None` where nothing is in them.
+    fn pack(rows: usize, of: &DataFileColumns<'_>) -> Result<Option<Self>> {
+        let rare = Self {
+            extra_files: pack_texts(rows, &of.extra_files)?,
+            embedded_index: PackedBytes::pack(rows, |row| of.embedded_index.get(row)),
+            value_stats_cols: pack_texts(rows, &of.value_stats_cols)?,
+            external_path: PackedBytes::pack(rows, |row| of.external_path.get(row).map(str::as_bytes)),
+            first_row_id: PackedLongs::pack(rows, |row| of.first_row_id.get(row)),
+            write_cols: pack_texts(rows, &of.write_cols)?,
+            write_cols_sequences: pack_longs(rows, &of.write_cols_sequences)?,
+        };
+        // No extra files and NULL are the same.
+        let no_files = (0..rows).all(|row| rare.extra_files.get(row).is_none_or(|files| files.is_empty()));
+        let empty = no_files && rare.first_row_id.is_all_null() && rare.nullable().iter().all(|c| c.is_all_null());
+        Ok((!empty).then_some(rare))
+    }
+
+    /// All but the extra files and the number.
+    fn nullable(&self) -> [&PackedBytes; 5] {
+        [
             &self.embedded_index,
             &self.value_stats_cols,
             &self.external_path,
             &self.write_cols,
             &self.write_cols_sequences,
-        ];
-        longs.iter().map(|c| c.heap_bytes()).sum::<usize>()
-            + bytes.iter().map(|c| c.heap_bytes()).sum::<usize>()
-            + self.key_stats.heap_bytes()
-            + self.value_stats.heap_bytes()
+        ]
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let bytes = self.nullable().iter().map(|c| c.heap_bytes()).sum::<usize>();
+        bytes + self.extra_files.heap_bytes() + self.first_row_id.heap_bytes()
     }
 }
 

@@ -25,8 +25,6 @@ pub struct FilePruning<'p> {
     schemas: &'p HashMap<i64, Arc<TableSchema>>,
     /// The trimmed primary key, by ids; none in an append table.
     key_ids: HashSet<i32>,
-    /// Where the statistics of the predicate's columns stand, by schema.
-    parts: Vec<(i64, StatsParts)>,
 }
 
 impl<'p> FilePruning<'p> {
@@ -36,16 +34,18 @@ impl<'p> FilePruning<'p> {
             true => HashSet::new(),
             false => schema.trimmed_primary_key_fields().iter().map(|f| f.id).collect(),
         };
-        let columns = pruning.predicate.column_ids();
-        let parts = |schema: &TableSchema| StatsParts::of(&schema.fields, &|id| columns.contains(&id));
-        let parts = schemas.iter().filter_map(|(id, schema)| Some((*id, parts(schema)?))).collect();
-        Self { pruning, schemas, key_ids, parts }
+        Self { pruning, schemas, key_ids }
     }
 
-    /// Which parts of the statistics of entries the predicate is about; `None` where it may be about all.
-    pub fn parts(&self, entries: &PackedEntries) -> Option<&StatsParts> {
+    /// Which parts of the statistics of entries are asked about in a partition; `None` where these may be all.
+    pub fn parts<'v>(&self, verdict: &'v PartitionVerdict, entries: &PackedEntries) -> Option<&'v StatsParts> {
         let schema = entries.laid_out_by()?;
-        self.parts.iter().find(|(id, _)| *id == schema).map(|(_, parts)| parts)
+        let parts = verdict.parts.get_or_init(|| {
+            let columns = verdict.residual.column_ids();
+            let parts = |schema: &TableSchema| StatsParts::of(&schema.fields, &|id| columns.contains(&id));
+            self.schemas.iter().filter_map(|(id, schema)| Some((*id, parts(schema)?))).collect()
+        });
+        parts.iter().find(|(id, _)| *id == schema).map(|(_, parts)| parts)
     }
 
     /// Whether the bounds of a file's key let it hold keys that are taken. All versions of a key are in files that are

@@ -30,6 +30,7 @@ use crate::spec::data_type::{DataField, DataType};
 use crate::spec::layout::POSTPONE_BUCKET;
 use crate::spec::manifest_list::ManifestFileMeta;
 use crate::spec::simple_stats::ColumnStats;
+use crate::spec::stats_parts::StatsParts;
 use crate::spec::table_schema::TableSchema;
 
 pub use selection::{Selected, SelectedBucket, select};
@@ -66,6 +67,8 @@ pub struct PartitionVerdict {
     pub residual: Predicate,
     /// What that says of the primary key alone.
     of_key: OnceLock<Predicate>,
+    /// Where the statistics of its columns stand, by schema.
+    parts: OnceLock<Vec<(i64, StatsParts)>>,
     buckets: Option<BucketSet>,
     by_total_buckets: Mutex<HashMap<i32, Option<Arc<HashSet<i32>>>>>,
 }
@@ -195,6 +198,7 @@ impl Pruning {
             partition,
             residual,
             of_key: OnceLock::new(),
+            parts: OnceLock::new(),
             buckets,
             by_total_buckets: Mutex::default(),
         };

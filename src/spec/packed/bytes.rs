@@ -1,24 +1,15 @@
 //! Byte strings of which only what differs is kept.
 //!
-//! Strings of one length share a *shape*: a template, and the runs of positions at which not all are alike. Of each
-//! string only the bytes at these positions are kept, one behind the other:
-//!
-//! ```text
-//! data-6f1c-0.parquet
-//! data-9b2e-0.parquet     template data-6f1c-0.parquet, run 5..9     kept: 6f1c 9b2e …
-//! ```
-//!
-//! Strings of many different lengths are kept as they are.
+//! Strings of one length share a [`Shape`], and of each only what differs from the others is kept. Strings of many
+//! different lengths, and very long ones, are kept as they are.
 
 use std::ops::Range;
 
 use super::longs::Validity;
+use super::shape::{MAX_LENGTH, Observed, Shape};
 
 /// More shapes than this are none.
 const MAX_SHAPES: usize = 64;
-
-/// Equal bytes between two runs that are not worth a run of their own.
-const MAX_GAP: usize = 1;
 
 /// A column of byte strings that may be NULL.
 #[derive(Debug)]
@@ -48,97 +39,10 @@ struct Shapes {
 
 /// What is kept of a string.
 enum Packed<'a> {
-    /// Its shape, and what begins with its varying bytes.
+    /// Its shape, and what begins with the bytes that are kept of it.
     Shaped(&'a Shape, &'a [u8]),
     /// All of it.
     Plain(&'a [u8]),
-}
-
-/// What strings of one length have in common.
-#[derive(Debug, Default)]
-struct Shape {
-    template: Box<[u8]>,
-    runs: Box<[Range<u32>]>,
-    /// The length of all runs.
-    varying: usize,
-}
-
-/// Finds what strings of one length have in common.
-struct Observed<'a> {
-    first: &'a [u8],
-    /// Not zero where two strings differ.
-    differs: Vec<u8>,
-}
-
-impl Observed<'_> {
-    #[inline]
-    fn add(&mut self, value: &[u8]) {
-        for ((differs, a), b) in self.differs.iter_mut().zip(self.first).zip(value) {
-            *differs |= a ^ b;
-        }
-    }
-
-    fn shape(&self) -> Shape {
-        let mut runs: Vec<Range<u32>> = vec![];
-        for (at, _) in self.differs.iter().enumerate().filter(|(_, differs)| **differs != 0) {
-            let at = at as u32;
-            match runs.last_mut().filter(|run| at - run.end <= MAX_GAP as u32) {
-                Some(run) => run.end = at + 1,
-                None => runs.push(at..at + 1),
-            }
-        }
-        let varying = runs.iter().map(|run| run.len()).sum();
-        Shape { template: self.first.into(), runs: runs.into(), varying }
-    }
-}
-
-impl Shape {
-    #[inline]
-    fn append(&self, value: &[u8], data: &mut Vec<u8>) {
-        for run in self.runs.iter() {
-            data.extend_from_slice(value.get(run.start as usize..run.end as usize).unwrap_or_default());
-        }
-    }
-
-    /// Appends the string whose varying bytes are given.
-    #[inline]
-    fn restore(&self, mut varying: &[u8], out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(&self.template);
-        let Some(out) = out.get_mut(start..) else { return };
-        for run in self.runs.iter() {
-            let Some((bytes, rest)) = varying.split_at_checked(run.len()) else { return };
-            if let Some(into) = out.get_mut(run.start as usize..run.end as usize) {
-                into.copy_from_slice(bytes);
-            }
-            varying = rest;
-        }
-    }
-
-    /// The same, of which only the bytes in `parts`, which ascend, are surely those of the string.
-    #[inline]
-    fn restore_parts(&self, varying: &[u8], parts: &[Range<usize>], out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(&self.template);
-        let Some(out) = out.get_mut(start..) else { return };
-        let (mut at, mut parts) = (0, parts.iter().peekable());
-        for run in self.runs.iter() {
-            let (begin, end) = (run.start as usize, run.end as usize);
-            while parts.next_if(|part| part.end <= begin).is_some() {}
-            let Some(part) = parts.peek() else { return };
-            if part.start < end
-                && let (Some(bytes), Some(into)) = (varying.get(at..at + end - begin), out.get_mut(begin..end))
-            {
-                // Runs are short: a loop is faster than a call.
-                into.iter_mut().zip(bytes).for_each(|(into, byte)| *into = *byte);
-            }
-            at += end - begin;
-        }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        size_of::<Self>() + self.template.len() + self.runs.len() * size_of::<Range<u32>>()
-    }
 }
 
 impl PackedBytes {
@@ -147,16 +51,17 @@ impl PackedBytes {
         let validity = Validity::of(rows, |row| value(row).is_some());
         let mut observed: Vec<Observed<'a>> = vec![];
         for bytes in (0..rows).filter_map(&value) {
-            if let Some(observed) = observed.iter_mut().find(|o| o.first.len() == bytes.len()) {
+            if let Some(observed) = observed.iter_mut().find(|o| o.length() == bytes.len()) {
                 observed.add(bytes);
                 continue;
             }
-            if observed.len() >= MAX_SHAPES || observed.len() * 4 > rows {
+            if bytes.len() > MAX_LENGTH || observed.len() >= MAX_SHAPES || observed.len() * 4 > rows {
                 return Self::plain(rows, value, validity);
             }
-            observed.push(Observed { first: bytes, differs: vec![0; bytes.len()] });
+            observed.push(Observed::new(bytes));
         }
-        let shapes: Vec<Shape> = observed.iter().map(Observed::shape).collect();
+        let of_length = |length: usize| (0..rows).filter_map(&value).filter(move |bytes| bytes.len() == length);
+        let shapes: Vec<Shape> = observed.iter().map(|o| o.shape(of_length(o.length()))).collect();
         match <[Shape; 1]>::try_from(shapes) {
             Ok([shape]) => Self::of_one_shape(rows, value, validity, shape),
             Err(shapes) => Self::of_shapes(rows, value, validity, shapes),
@@ -169,9 +74,9 @@ impl PackedBytes {
         validity: Validity,
         shape: Shape,
     ) -> Self {
-        let mut data = Vec::with_capacity(rows.saturating_mul(shape.varying));
+        let mut data = Vec::with_capacity(rows.saturating_mul(shape.kept()));
         for row in 0..rows {
-            shape.append(value(row).unwrap_or(&shape.template), &mut data);
+            shape.append(value(row).unwrap_or(shape.template()), &mut data);
         }
         Self { validity, layout: Layout::Shape(Box::new(shape)), data: data.into() }
     }
@@ -185,7 +90,7 @@ impl PackedBytes {
         let (mut data, mut of, mut starts) = (vec![], Vec::with_capacity(rows), Vec::with_capacity(rows));
         for row in 0..rows {
             let value = value(row);
-            let at = value.and_then(|value| shapes.iter().position(|s| s.template.len() == value.len())).unwrap_or(0);
+            let at = value.and_then(|value| shapes.iter().position(|s| s.length() == value.len())).unwrap_or(0);
             of.push(at as u8);
             starts.push(data.len() as u32);
             if let (Some(value), Some(shape)) = (value, shapes.get(at)) {
@@ -210,7 +115,7 @@ impl PackedBytes {
     pub fn append_to(&self, row: usize, out: &mut Vec<u8>) -> bool {
         let Some(packed) = self.packed(row) else { return false };
         match packed {
-            Packed::Shaped(shape, varying) => shape.restore(varying, out),
+            Packed::Shaped(shape, kept) => shape.restore(kept, out),
             Packed::Plain(value) => out.extend_from_slice(value),
         }
         true
@@ -222,7 +127,7 @@ impl PackedBytes {
     pub fn append_parts_to(&self, row: usize, parts: &[Range<usize>], out: &mut Vec<u8>) -> bool {
         let Some(packed) = self.packed(row) else { return false };
         match packed {
-            Packed::Shaped(shape, varying) => shape.restore_parts(varying, parts, out),
+            Packed::Shaped(shape, kept) => shape.restore_parts(kept, parts, out),
             Packed::Plain(value) => {
                 let start = out.len();
                 out.resize(start + value.len(), 0);
@@ -246,7 +151,7 @@ impl PackedBytes {
         }
         Some(match &self.layout {
             Layout::Shape(shape) => {
-                let start = row.saturating_mul(shape.varying);
+                let start = row.saturating_mul(shape.kept());
                 Packed::Shaped(shape, self.data.get(start..).unwrap_or_default())
             }
             Layout::Shapes(by_row) => {
@@ -318,6 +223,8 @@ mod tests {
         fn values_come_back(values in prop_oneof![
             proptest::collection::vec(proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40)), 0..60),
             proptest::collection::vec(proptest::option::of(proptest::collection::vec(0u8..2, 0..3)), 0..60),
+            proptest::collection::vec(proptest::option::of("[0-9a-g-]{6}".prop_map(String::into_bytes)), 0..9),
+            proptest::collection::vec(proptest::option::of("[0-9a-f]{3}-[0-9a-f]{4}".prop_map(String::into_bytes)), 0..60),
         ]) {
             let packed = pack(&values);
             let got: Vec<_> = (0..values.len()).map(|row| packed.get(row)).collect();

@@ -99,6 +99,11 @@ impl PackedLongs {
         word.map(|word| self.base.wrapping_add(word as i64))
     }
 
+    /// Whether all values are NULL.
+    pub fn is_all_null(&self) -> bool {
+        matches!(self.validity, Validity::None)
+    }
+
     /// The value that all rows have, if they have one.
     pub fn of_all(&self) -> Option<i64> {
         matches!((&self.words, &self.validity), (Words::None, Validity::All)).then_some(self.base)

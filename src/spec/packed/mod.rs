@@ -6,6 +6,7 @@
 mod bytes;
 mod dictionary;
 mod longs;
+mod shape;
 
 pub use bytes::PackedBytes;
 pub use dictionary::Dictionary;
