@@ -21,6 +21,7 @@ use super::merge::combine::spec::CombineSpec;
 use super::merge::key_reader::system_fields;
 use super::merge::memory::MergeMemory;
 use super::merge::section::{MergeSpec, Rule};
+use super::unit_filter::UnitFilters;
 use crate::cache::PaimonCache;
 use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
@@ -96,13 +97,21 @@ pub struct ScanContext {
     mappings: Mutex<HashMap<MappingKey, Arc<SchemaMapping>>>,
     /// What rows must fulfil.
     filters: ScanFilters,
+    /// Whether conditions are about partition columns.
+    filters_partitions: bool,
     /// How files have the columns of each filter.
     filter_mappings: Mutex<HashMap<(MappingKey, usize), Arc<SchemaMapping>>>,
+    /// What the conditions become for files.
+    unit_filters: Mutex<HashMap<UnitFiltersKey, Arc<UnitFilters>>>,
 }
 
 /// The branch, the schema and the written columns that a mapping is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct MappingKey(Option<Arc<str>>, i64, Option<Vec<String>>);
+
+/// What a file's conditions depend on: its columns, its partition where they are about partition columns, and the longest
+/// list that statistics are asked for.
+type UnitFiltersKey = (MappingKey, Option<Arc<[u8]>>, usize);
 
 impl MappingKey {
     fn of(unit: &ScanUnit) -> Self {
@@ -136,14 +145,29 @@ impl ScanContext {
             output.push(field.clone());
         }
         let schema = arrow_schema(&output);
-        let (filters, filter_mappings) = (ScanFilters::default(), Mutex::default());
-        Ok(Self { spec, output, schema, sources, file_columns, mappings: Mutex::default(), filters, filter_mappings })
+        Ok(Self {
+            spec,
+            output,
+            schema,
+            sources,
+            file_columns,
+            mappings: Mutex::default(),
+            filters: ScanFilters::default(),
+            filters_partitions: false,
+            filter_mappings: Mutex::default(),
+            unit_filters: Mutex::default(),
+        })
     }
 
     /// The same, with conditions on the rows.
     #[must_use]
     pub fn with_filters(self, filters: ScanFilters) -> Self {
-        Self { filters, ..self }
+        let of_partition = |at: usize| {
+            let field = self.spec.fields.get(at);
+            field.is_none_or(|field| self.spec.partition_fields.iter().any(|p| p.id == field.id))
+        };
+        let filters_partitions = filters.columns().into_iter().any(of_partition);
+        Self { filters, filters_partitions, ..self }
     }
 
     /// What rows must fulfil.
@@ -185,6 +209,13 @@ impl ScanContext {
     /// How the columns of a unit's file become those of the filter numbered `filter`, which are `columns` of the table.
     pub fn filter_mapping(&self, unit: &ScanUnit, filter: usize, columns: &[DataField]) -> Result<Arc<SchemaMapping>> {
         kept(&self.filter_mappings, (MappingKey::of(unit), filter), || self.mapping_of(unit, columns))
+    }
+
+    /// What the conditions become for a unit's file; IN lists up to a length are compared with statistics.
+    pub fn unit_filters(&self, unit: &ScanUnit, max_in_list_size: usize) -> Result<Arc<UnitFilters>> {
+        let partition = self.filters_partitions.then(|| Arc::clone(&unit.partition));
+        let key = (MappingKey::of(unit), partition, max_in_list_size);
+        kept(&self.unit_filters, key, || UnitFilters::new(self, unit, max_in_list_size))
     }
 
     fn mapping_of(&self, unit: &ScanUnit, columns: &[DataField]) -> Result<SchemaMapping> {

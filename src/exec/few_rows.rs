@@ -10,11 +10,12 @@
 
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, Literal};
+use datafusion::physical_expr::expressions::BinaryExpr;
 
 use super::assign::ScanUnit;
 use super::context::ScanContext;
 use super::filter::ScanFilter;
+use super::lookup::Lookup;
 use super::statistics::column_ranges;
 use crate::file::FileFormat;
 use crate::spec::datum::Datum;
@@ -40,24 +41,13 @@ pub fn leaves_few(context: &ScanContext, unit: &ScanUnit, filter: &ScanFilter) -
 
 /// The column of an equality, of IN, or of several of them connected by OR, and how many values it may have.
 fn wanted_values(expr: &dyn PhysicalExpr) -> Option<(usize, usize)> {
-    if let Some(list) = expr.downcast_ref::<InListExpr>() {
-        let column = list.expr().downcast_ref::<Column>()?;
-        let literals = list.list().iter().all(|value| value.downcast_ref::<Literal>().is_some());
-        return (!list.negated() && literals).then_some((column.index(), list.list().len()));
+    if let Some(lookup) = Lookup::of(expr) {
+        return Some((lookup.column.index(), lookup.len()));
     }
-    let binary = expr.downcast_ref::<BinaryExpr>()?;
-    let (left, right) = (binary.left(), binary.right());
-    match binary.op() {
-        Operator::Or => {
-            let ((column, some), (same, more)) = (wanted_values(left.as_ref())?, wanted_values(right.as_ref())?);
-            (column == same).then_some((column, some.saturating_add(more)))
-        }
-        Operator::Eq => [(left, right), (right, left)].into_iter().find_map(|(column, value)| {
-            value.downcast_ref::<Literal>()?;
-            Some((column.downcast_ref::<Column>()?.index(), 1))
-        }),
-        _ => None,
-    }
+    let either = expr.downcast_ref::<BinaryExpr>().filter(|binary| *binary.op() == Operator::Or)?;
+    let (column, some) = wanted_values(either.left().as_ref())?;
+    let (same, more) = wanted_values(either.right().as_ref())?;
+    (column == same).then_some((column, some.saturating_add(more)))
 }
 
 /// A value of a type whose values are about as far apart as their numbers.

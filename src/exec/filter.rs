@@ -4,10 +4,12 @@
 //! they outlive a change of the projection, and for each file what it can make of them ([`unit_filter`](super::unit_filter)).
 //! A filter that is *exact* is applied to every row by the scan; the others only spare it work, and the plan applies them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{PhysicalExpr, conjunction_opt, split_conjunction};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 
@@ -33,6 +35,12 @@ impl ScanFilters {
     /// The conditions, in the order they came.
     pub fn iter(&self) -> impl Iterator<Item = &ScanFilter> {
         self.filters.iter()
+    }
+
+    /// The columns that they are about, as positions in the table's columns.
+    pub fn columns(&self) -> HashSet<usize> {
+        let columns = self.filters.iter().flat_map(|filter| collect_columns(&filter.expr));
+        columns.map(|column| column.index()).collect()
     }
 
     /// Whether there are none.

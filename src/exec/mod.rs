@@ -12,6 +12,7 @@ pub mod evolution;
 mod few_rows;
 pub mod file_index;
 pub mod filter;
+mod lookup;
 mod lost_folder;
 pub mod merge;
 pub mod metrics;

@@ -11,8 +11,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
-use arrow::compute::prep_null_mask_filter;
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -29,6 +28,7 @@ use super::dynamic;
 use super::evolution::{Origin, SchemaMapping};
 use super::few_rows::leaves_few;
 use super::filter::{ScanFilter, replace_columns};
+use super::lookup;
 use crate::error::{Error, Result};
 use crate::file::{FilePredicate, Narrowing, PruneMetrics, PruneSwitches, RowFilter};
 use crate::spec::arrow_type::arrow_schema;
@@ -43,26 +43,56 @@ pub fn narrow(
     switches: PruneSwitches,
     metrics: PruneMetrics,
 ) -> Result<Option<Narrowing>> {
-    let mut narrowing = Narrowing { switches, metrics, ..Narrowing::default() };
-    let mut predicate = PredicateParts::default();
-    for (number, of_scan) in context.filters().iter().enumerate() {
-        let filter = UnitFilter::new(context, unit, number, of_scan)?;
-        match filter.known() {
-            Some(false) => return Ok(None),
-            // A filter that changes begins as one that all rows fulfil.
-            Some(true) if !DynamicFilterTracking::classify(&filter.expr).contains_dynamic_filter() => continue,
-            _ => {}
+    let filters = context.unit_filters(unit, switches.max_in_list_size)?;
+    let Some(wanted) = &filters.wanted else { return Ok(None) };
+    let mut row_filters: Vec<Arc<dyn RowFilter>> = vec![];
+    for (filter, of_scan) in &wanted.filters {
+        if filter.changes && filter.known() == Some(false) {
+            return Ok(None);
         }
-        predicate.add(&filter)?;
         if filter.exact || leaves_few(context, unit, of_scan) {
-            narrowing.row_filters.push(Arc::new(filter));
+            row_filters.push(Arc::clone(filter) as _);
         }
     }
     if !dynamic::may_match(context, unit)? {
         return Ok(None);
     }
-    narrowing.predicate = predicate.finish();
-    Ok(Some(narrowing))
+    Ok(Some(Narrowing { predicate: wanted.predicate.clone(), row_filters, switches, metrics }))
+}
+
+/// What the conditions of a scan become for all files that have the columns alike.
+#[derive(Debug)]
+pub struct UnitFilters {
+    /// `None` where no row of such a file can be wanted.
+    wanted: Option<Wanted>,
+}
+
+#[derive(Debug)]
+struct Wanted {
+    /// The conditions that not all rows fulfil for sure, with what the scan has of each.
+    filters: Vec<(Arc<UnitFilter>, ScanFilter)>,
+    /// What statistics are asked for.
+    predicate: Option<FilePredicate>,
+}
+
+impl UnitFilters {
+    /// The conditions for files as that of `unit`. IN lists up to a length are compared with statistics.
+    pub fn new(context: &ScanContext, unit: &ScanUnit, max_in_list_size: usize) -> Result<Self> {
+        let (mut filters, mut predicate) = (vec![], PredicateParts::default());
+        for (number, of_scan) in context.filters().iter().enumerate() {
+            let filter = UnitFilter::new(context, unit, number, of_scan)?;
+            // A filter that changes begins as one that all rows fulfil.
+            match filter.known().filter(|_| !filter.changes) {
+                Some(false) => return Ok(Self { wanted: None }),
+                Some(true) => continue,
+                None => {}
+            }
+            predicate.add(&filter)?;
+            filters.push((Arc::new(filter), of_scan.clone()));
+        }
+        let predicate = predicate.finish().map(|predicate| predicate.with_max_in_list_size(max_in_list_size));
+        Ok(Self { wanted: Some(Wanted { filters, predicate }) })
+    }
 }
 
 /// A condition for the rows of one file.
@@ -73,6 +103,8 @@ struct UnitFilter {
     /// The condition on batches of [`SchemaMapping::schema`].
     expr: Arc<dyn PhysicalExpr>,
     exact: bool,
+    /// Whether it may change while the query runs.
+    changes: bool,
 }
 
 impl UnitFilter {
@@ -95,7 +127,12 @@ impl UnitFilter {
             let value = value.ok_or_else(|| Error::internal("a filter's column is nowhere"))?;
             Ok(Arc::new(Literal::new(value.clone())))
         })?;
-        Ok(Self { mapping, expr, exact: filter.exact })
+        Ok(Self::of(mapping, expr, filter.exact))
+    }
+
+    fn of(mapping: Arc<SchemaMapping>, expr: Arc<dyn PhysicalExpr>, exact: bool) -> Self {
+        let changes = DynamicFilterTracking::classify(&expr).contains_dynamic_filter();
+        Self { mapping, expr, exact, changes }
     }
 
     /// Whether all rows of the file fulfil it, or none, as far as that can be told without reading.
@@ -118,10 +155,7 @@ impl RowFilter for UnitFilter {
     fn matches(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         let mapped = self.mapping.apply(batch.clone())?;
         let failed = |e| Error::new(crate::error::ErrorKind::Internal, "a filter failed").caused_by(e);
-        let value =
-            self.expr.evaluate(&mapped).and_then(|value| value.into_array(mapped.num_rows())).map_err(failed)?;
-        let matches = value.as_boolean_opt().ok_or_else(|| Error::internal("a filter is no condition"))?;
-        Ok(if matches.null_count() > 0 { prep_null_mask_filter(matches) } else { matches.clone() })
+        lookup::fulfilling(self.expr.as_ref(), &mapped).map_err(failed)
     }
 }
 
@@ -232,7 +266,7 @@ pub fn file_predicate(
 ) -> Result<Option<FilePredicate>> {
     let mut parts = PredicateParts::default();
     for expr in conditions {
-        parts.add(&UnitFilter { mapping: Arc::clone(mapping), expr: Arc::clone(expr), exact: false })?;
+        parts.add(&UnitFilter::of(Arc::clone(mapping), Arc::clone(expr), false))?;
     }
     Ok(parts.finish())
 }
@@ -279,7 +313,7 @@ mod tests {
     fn filter(expr: &Expr) -> UnitFilter {
         let mapping = mapping();
         let expr = logical2physical(expr, mapping.schema());
-        UnitFilter { mapping, expr, exact: true }
+        UnitFilter::of(mapping, expr, true)
     }
 
     fn text(text: &str) -> Expr {
@@ -327,7 +361,7 @@ mod tests {
         let schema = Arc::clone(mapping().schema());
         let children = vec![logical2physical(&col("n"), &schema)];
         let dynamic = Arc::new(DynamicFilterPhysicalExpr::new(children, logical2physical(&lit(true), &schema)));
-        let filter = UnitFilter { mapping: mapping(), expr: Arc::clone(&dynamic) as _, exact: false };
+        let filter = UnitFilter::of(mapping(), Arc::clone(&dynamic) as _, false);
         let mut parts = PredicateParts::default();
         parts.add(&filter).unwrap();
         let predicate = parts.finish().unwrap();

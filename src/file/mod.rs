@@ -8,6 +8,7 @@
 
 pub mod avro;
 pub mod container;
+pub mod file_predicate;
 pub mod filtered;
 pub mod footer_cache;
 pub mod guard;
@@ -35,8 +36,9 @@ use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
 use crate::storage::InputFile;
 
+pub use file_predicate::FilePredicate;
 pub use footer_cache::FooterCache;
-pub use narrowing::{FilePredicate, Narrowing, PruneSwitches, RowFilter};
+pub use narrowing::{Narrowing, PruneSwitches, RowFilter};
 pub use prefetch::Lane;
 pub use prune_metrics::PruneMetrics;
 

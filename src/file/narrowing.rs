@@ -8,13 +8,11 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use arrow::array::{BooleanArray, RecordBatch};
-use arrow::datatypes::SchemaRef;
 use datafusion::config::ConfigOptions;
-use datafusion::physical_expr::PhysicalExpr;
 
+use super::file_predicate::FilePredicate;
 use super::prune_metrics::PruneMetrics;
 use crate::error::Result;
-use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
 
 /// How a read is narrowed; by default not at all.
@@ -28,37 +26,6 @@ pub struct Narrowing {
     pub switches: PruneSwitches,
     /// Where it is counted what was passed over.
     pub metrics: PruneMetrics,
-}
-
-/// A condition on columns of one file. It may change while the file is read, toward fewer rows.
-#[derive(Debug, Clone)]
-pub struct FilePredicate {
-    fields: Vec<DataField>,
-    schema: SchemaRef,
-    expr: Arc<dyn PhysicalExpr>,
-}
-
-impl FilePredicate {
-    /// A condition whose columns are named as, and numbered by, `fields`, columns of the file's own schema.
-    pub fn new(fields: Vec<DataField>, expr: Arc<dyn PhysicalExpr>) -> Self {
-        let schema = arrow_schema(&fields);
-        Self { fields, schema, expr }
-    }
-
-    /// The columns it is about.
-    pub fn fields(&self) -> &[DataField] {
-        &self.fields
-    }
-
-    /// The canonical types of these columns.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// The condition.
-    pub fn expr(&self) -> &Arc<dyn PhysicalExpr> {
-        &self.expr
-    }
 }
 
 /// Says of each row of a file whether it is wanted.

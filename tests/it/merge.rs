@@ -11,6 +11,7 @@ use datafusion_paimon::exec::assign::{CombineUnit, ScanTask};
 use datafusion_paimon::exec::merge::key_range::KeyPart;
 use datafusion_paimon::exec::merge::section::MergeSection;
 
+use crate::support::ran::Ran;
 use crate::support::session::session;
 
 /// Tables whose keys lie on many pages, and whether their versions are combined.
@@ -82,13 +83,29 @@ async fn conditions_on_keys_give_the_rows_that_fulfil_them() {
                 fresh.sql(&set).await.unwrap().collect().await.unwrap();
                 let sql = format!("SELECT * FROM paimon.merge.{table} WHERE {condition}");
                 let want = rows(want.unwrap(), &context).await.ok();
-                for context in [&fresh, &context] {
+                // Merged for it, again with what was kept of that, and with all that is merged already.
+                for context in [&fresh, &fresh, &context] {
                     let got = context.sql(&sql).await.unwrap().create_physical_plan().await.unwrap();
                     assert_eq!(rows(got, context).await.ok(), want, "{sql}, pushdown {pushdown}");
                 }
             }
         }
     }
+}
+
+#[tokio::test]
+async fn rows_found_under_a_condition_are_kept_for_it() {
+    let context = session().unwrap();
+    let ran = async |name: &str| {
+        let sql = format!("SELECT v FROM paimon.merge.pages WHERE name = '{name}'");
+        let ran = Ran::new(&context, &sql).await.unwrap();
+        (ran.rows, ran.counted("bytes_scanned").0)
+    };
+    let (first, again, other) = (ran("k017").await, ran("k017").await, ran("k018").await);
+    assert!(first.0 > 0);
+    assert_eq!(first.0, again.0);
+    // Footers are kept as well: of another key just the keys are read besides its values.
+    assert!(again.1 < other.1, "{first:?} {again:?} {other:?}");
 }
 
 #[tokio::test]

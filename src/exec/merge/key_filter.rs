@@ -6,23 +6,27 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
-use arrow::compute::prep_null_mask_filter;
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::and;
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::utils::collect_columns;
-use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr, conjunction_opt};
+use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr};
 
 use super::section::MergeSpec;
 use crate::error::{Error, Result};
+use crate::exec::assign::ScanUnit;
 use crate::exec::context::ScanContext;
 use crate::exec::filter::{ScanFilter, replace_columns};
 use crate::exec::unit_filter::partition_values;
+use crate::exec::{few_rows, lookup};
 use crate::spec::data_type::DataField;
 
 /// What keys must fulfil.
 #[derive(Debug, Clone)]
 pub struct KeyFilter {
     conditions: Vec<Arc<dyn PhysicalExpr>>,
+    /// The same, as the scan has them.
+    filters: Vec<ScanFilter>,
 }
 
 impl KeyFilter {
@@ -32,7 +36,7 @@ impl KeyFilter {
             !DynamicFilterTracking::classify(&filter.expr).contains_dynamic_filter()
                 && is_of_keys(context, spec, &filter.expr)
         };
-        let filters: Vec<_> = context.filters().iter().filter(of_keys).collect();
+        let filters: Vec<_> = context.filters().iter().filter(of_keys).cloned().collect();
         if filters.is_empty() {
             return Ok(None);
         }
@@ -47,8 +51,13 @@ impl KeyFilter {
                 Ok(Arc::new(Literal::new(value.clone())))
             })
         };
-        let conditions = filters.into_iter().map(on_keys).collect::<Result<_>>()?;
-        Ok(Some(Self { conditions }))
+        let conditions = filters.iter().map(on_keys).collect::<Result<_>>()?;
+        Ok(Some(Self { conditions, filters }))
+    }
+
+    /// Whether one of them leaves few rows of a file, most likely.
+    pub fn leaves_few(&self, context: &ScanContext, unit: &ScanUnit) -> bool {
+        self.filters.iter().any(|filter| few_rows::leaves_few(context, unit, filter))
     }
 
     /// The conditions; columns are numbered as those of the key.
@@ -58,15 +67,21 @@ impl KeyFilter {
 
     /// Which rows of a batch, which begins with the key columns, fulfil it; all where that cannot be told.
     pub fn matches(&self, batch: &RecordBatch) -> Option<BooleanArray> {
-        let all = conjunction_opt(self.conditions.iter().cloned())?;
-        let value = all.evaluate(batch).and_then(|value| value.into_array(batch.num_rows())).ok()?;
-        let matches = value.as_boolean_opt()?;
-        Some(if matches.null_count() > 0 { prep_null_mask_filter(matches) } else { matches.clone() })
+        let each = self.conditions.iter().map(|condition| lookup::fulfilling(condition.as_ref(), batch).ok());
+        each.reduce(|all, one| and(&all?, &one?).ok())?
     }
 
     /// A text that no other filter has.
     pub fn name(&self) -> String {
         format!("{:?}", self.conditions)
+    }
+}
+
+#[cfg(test)]
+impl KeyFilter {
+    /// Conditions that are about keys.
+    pub fn of_conditions(conditions: Vec<Arc<dyn PhysicalExpr>>) -> Self {
+        Self { conditions, filters: vec![] }
     }
 }
 

@@ -3,7 +3,7 @@
 //! In: the sorted runs of a section. Out: for each of its files the rows that are rows of the table as they are, and for
 //! engines that combine versions the keys that have several. Found once for all output partitions that read the same keys,
 //! and kept in the session's cache: the files of a section never change. What is found under a condition that leaves most
-//! keys out is kept for the scan only. Only keys, and what orders their versions, are read here
+//! keys out is kept for that condition ([`kept_rows`](super::kept_rows)), or for the scan only. Only keys, and what orders their versions, are read here
 //! ([`key_reader`](super::key_reader)), each run by a task of its own, so that decoding runs beside the tournament.
 
 use std::collections::HashMap;
@@ -14,6 +14,7 @@ use tracing::{Instrument, debug_span};
 
 use super::combine::groups::{GroupSink, Groups};
 use super::combine::spec::CombineSpec;
+use super::kept_rows::KeptRows;
 use super::key_filter::KeyFilter;
 use super::key_range::{KeyPart, KeyRange};
 use super::key_reader::{KeyFile, KeyReader, known_of, read_ahead};
@@ -83,6 +84,13 @@ struct Merged {
     rows: Vec<RowSelection>,
     /// The keys whose versions are combined, where the engine does so.
     groups: Option<Arc<Groups>>,
+}
+
+impl Merged {
+    /// Of each file the rows of the table, where no versions are combined.
+    fn of_rows(rows: Vec<RowSelection>) -> Self {
+        Self { rows, groups: None }
+    }
 }
 
 impl CacheValue for Merged {
@@ -157,13 +165,20 @@ impl MergeSection {
         let held = reader.context.spec().memory.hold(0)?;
         let key = CacheKey::new(CacheKind::MergedSection, self.cache_name(&reader.spec));
         if let Some(filter) = filter {
-            if let Some(merged) = cache.get(&key) {
+            let kept = self.kept_rows_key(&key, &filter);
+            let under_it = || cache.get::<KeptRows>(kept.as_ref()?)?.rows(&filter);
+            if let Some(merged) = cache.get(&key).or_else(|| under_it().map(|rows| Arc::new(Merged::of_rows(rows)))) {
                 return Ok(Found { merged, _held: None });
             }
-            let reader = KeyReader { filter: Some(Arc::new(filter)), ..reader.clone() };
+            let reader = KeyReader { filter: Some(Arc::new(filter.clone())), ..reader.clone() };
             let (runs, range) = self.key_files(&reader).await?;
-            if self.leaves_few(&runs) {
+            if self.leaves_few(&reader, &runs) {
                 let merged = Arc::new(self.merge(&reader, runs, range, &held).await?);
+                if merged.groups.is_none()
+                    && let Some((key, rows)) = kept.zip(KeptRows::new(&filter, &merged.rows))
+                {
+                    cache.cache().put(key, Arc::new(rows));
+                }
                 return Ok(Found { merged, _held: Some(held) });
             }
         }
@@ -173,6 +188,12 @@ impl MergeSection {
         };
         let merged = cache.get_or_load(key, all).await?;
         Ok(Found { merged, _held: Some(held) })
+    }
+
+    /// Under which name the rows are kept that are found under a condition.
+    fn kept_rows_key(&self, all: &CacheKey, filter: &KeyFilter) -> Option<CacheKey> {
+        let name = KeptRows::name(filter)?;
+        Some(CacheKey::new(all.kind, format!("{}\nwhere {name}", all.name)))
     }
 
     /// The files, run by run, and the range of keys that is read of them.
@@ -195,13 +216,15 @@ impl MergeSection {
         Ok((runs, range))
     }
 
-    /// Whether so few rows are selected that merging them is better than merging all for the next query too.
-    fn leaves_few(&self, runs: &[Vec<KeyFile>]) -> bool {
+    /// Whether so few keys are wanted that merging them is better than merging all for the next query too.
+    fn leaves_few(&self, reader: &KeyReader, runs: &[Vec<KeyFile>]) -> bool {
         let all: usize = self.files().map(rows_of).fold(0, usize::saturating_add);
         let all = self.part.map_or(all, |part| part.share(all));
-        let rows = |file: &KeyFile| file.selection.as_ref().map_or(rows_of(&file.unit.file), RowSelection::wanted_rows);
-        let selected = runs.iter().flatten().map(rows).fold(0, usize::saturating_add);
-        selected <= all / 2
+        let rows = |file: &KeyFile| match &reader.filter {
+            Some(filter) if filter.leaves_few(&reader.context, &file.unit) => 0,
+            _ => file.selection.as_ref().map_or(rows_of(&file.unit.file), RowSelection::wanted_rows),
+        };
+        runs.iter().flatten().map(rows).fold(0, usize::saturating_add) <= all / 2
     }
 
     /// Names everything that the result of merging depends on.
@@ -230,7 +253,7 @@ impl MergeSection {
             Rule::Keep(keep) => {
                 let mut sink = Survivors::new(*keep, self.files().map(rows_of));
                 self.merge_into(reader, (runs, range), &mut sink, held).await?;
-                Ok(Merged { rows: sink.finish(), groups: None })
+                Ok(Merged::of_rows(sink.finish()))
             }
             Rule::Combine(_) => {
                 let of_runs: Vec<_> = self.section.runs.iter().map(|run| run.iter().map(rows_of).collect()).collect();

@@ -164,7 +164,7 @@ impl Fetch {
         let mut kept = selected.clone();
         if let Some((predicate, columns)) = &predicate {
             let timer = self.narrowing.metrics.time_statistics.timer();
-            let matching = index.matching(predicate, columns, self.narrowing.switches.max_in_list_size)?;
+            let matching = index.matching(predicate, columns)?;
             timer.done();
             kept.iter_mut().zip(matching).for_each(|(kept, matching)| *kept &= matching);
         }

@@ -10,8 +10,6 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, UInt64Array};
 use datafusion::common::pruning::PruningStatistics;
 use datafusion::common::{Column, ScalarValue};
-use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
-use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 
 use super::statistics::{ColumnBounds, stripe_statistics, wrong_number};
 use super::tail::{Source, StripeInformation, Tail};
@@ -38,7 +36,7 @@ pub(super) async fn narrow(
         return wanted;
     }
     let timer = narrowing.metrics.time_statistics.timer();
-    let kept = match kept((tail, source), &wanted, predicate, narrowing.switches.max_in_list_size, cache).await {
+    let kept = match kept((tail, source), &wanted, predicate, cache).await {
         Ok(kept) => kept,
         Err(_) => {
             narrowing.metrics.errors.add(1);
@@ -57,7 +55,6 @@ async fn kept(
     (tail, source): (&Tail, &Source),
     wanted: &Stripes,
     predicate: &FilePredicate,
-    max_in_list_size: usize,
     cache: Option<&FooterCache>,
 ) -> Result<Vec<bool>> {
     let columns = columns(tail, predicate.fields());
@@ -73,28 +70,13 @@ async fn kept(
     let of_stripe = tail.stripes.iter().zip(found);
     let is_wanted = |stripe: &StripeInformation| wanted.iter().any(|(_, wanted)| wanted == stripe);
     let (rows, bounds) = of_stripe.filter(|(stripe, _)| is_wanted(stripe)).map(|(s, found)| (s.rows, found)).unzip();
-    ask(predicate, &Statistics { columns, rows, bounds }, max_in_list_size)
+    ask(predicate, &Statistics { columns, rows, bounds })
 }
 
 /// For each part of the file that statistics speak of whether it may hold a row that fulfils the predicate as it is now.
-pub(super) fn ask(
-    predicate: &FilePredicate,
-    statistics: &Statistics<'_>,
-    max_in_list_size: usize,
-) -> Result<Vec<bool>> {
-    guarded(UNASKED, || {
-        let failed = |e| Error::internal(UNASKED).caused_by(e);
-        let now = snapshot_physical_expr(Arc::clone(predicate.expr())).map_err(failed)?;
-        let asked = PruningPredicateBuilder::new()
-            .with_file_schema(Arc::clone(predicate.schema()))
-            .with_max_in_list_size(max_in_list_size)
-            .try_build(now)
-            .map_err(failed)?;
-        if asked.always_true() {
-            return Ok(vec![true; statistics.rows.len()]);
-        }
-        asked.prune(statistics).map_err(failed)
-    })
+pub(super) fn ask(predicate: &FilePredicate, statistics: &Statistics<'_>) -> Result<Vec<bool>> {
+    let Some(question) = predicate.question()? else { return Ok(vec![true; statistics.rows.len()]) };
+    guarded(UNASKED, || question.prune(statistics).map_err(|e| Error::internal(UNASKED).caused_by(e)))
 }
 
 const UNASKED: &str = "statistics of the ORC file could not be asked";

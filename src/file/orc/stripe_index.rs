@@ -67,12 +67,7 @@ impl<'a> StripeIndex<'a> {
     }
 
     /// For each row group of the part whether it may hold a row that fulfils the predicate.
-    pub(super) fn matching(
-        &self,
-        predicate: &FilePredicate,
-        columns: &[(u32, &DataField)],
-        max_in_list_size: usize,
-    ) -> Result<Vec<bool>> {
+    pub(super) fn matching(&self, predicate: &FilePredicate, columns: &[(u32, &DataField)]) -> Result<Vec<bool>> {
         let rows = |group: Part| group.rows.end.saturating_sub(group.rows.start);
         let rows: Vec<u64> = self.part.row_groups(self.tail.row_group_rows).map(rows).collect();
         let mut bounds = vec![vec![]; rows.len()];
@@ -82,7 +77,7 @@ impl<'a> StripeIndex<'a> {
                 bounds.push(entry.bounds(&field.data_type)?);
             }
         }
-        ask(predicate, &Statistics { columns: columns.to_vec(), rows, bounds }, max_in_list_size)
+        ask(predicate, &Statistics { columns: columns.to_vec(), rows, bounds })
     }
 
     /// The row groups of the part that are to be read, in runs, with the bytes that they need of these columns.

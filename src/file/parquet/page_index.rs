@@ -36,7 +36,7 @@ pub(super) struct ColumnPredicate {
     /// The column.
     pub column: PlainColumn,
     /// The condition.
-    pub predicate: PruningPredicate,
+    pub predicate: Arc<PruningPredicate>,
 }
 
 /// Whether any row group has an index of a column.

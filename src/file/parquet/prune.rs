@@ -12,15 +12,15 @@
 use std::sync::Arc;
 
 use datafusion::common::pruning::PruningStatistics;
-use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr, split_conjunction};
-use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
-use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
+use datafusion::physical_expr::DynamicFilterTracking;
+use datafusion::physical_optimizer::pruning::PruningPredicate;
 
 use super::access::Group;
 use super::footer::{Footer, Source};
 use super::statistics::{GroupStatistics, PlainColumns};
 use super::{bloom, page_index};
 use crate::error::{Error, Result};
+use crate::file::file_predicate::{ColumnQuestion, Question};
 use crate::file::guard::guarded;
 use crate::file::prune_metrics::count_left;
 use crate::file::{FilePredicate, FooterCache, PruneMetrics, PruneSwitches, ReadRequest};
@@ -53,7 +53,7 @@ impl Pruner {
 
     /// What is left of `groups`. The footer has the page index afterwards where it was of use.
     pub async fn narrow(&mut self, source: &Source, groups: Vec<Group>) -> Vec<Group> {
-        let Some(predicate) = self.build(self.predicate.expr()) else { return groups };
+        let Some(predicate) = self.question() else { return groups };
         let groups = self.by_statistics(&predicate, groups);
         let groups = self.by_bloom_filters(&predicate, source, groups).await;
         self.by_pages(source, groups).await
@@ -69,22 +69,15 @@ impl Pruner {
         if groups.is_empty() || !self.tracking.watcher()?.changed() {
             return None;
         }
-        let predicate = self.build(self.predicate.expr())?;
+        let predicate = self.question()?;
         let kept = self.kept_groups(&predicate, groups)?;
         self.metrics.row_groups_dynamic.add(kept.iter().filter(|kept| !**kept).count());
         Some(kept)
     }
 
-    /// The question to statistics that a condition, as it is now, leads to; `None` where there is none.
-    fn build(&self, expr: &Arc<dyn PhysicalExpr>) -> Option<PruningPredicate> {
-        let built = guarded(UNASKED, || {
-            PruningPredicateBuilder::new()
-                .with_file_schema(Arc::clone(self.predicate.schema()))
-                .with_max_in_list_size(self.switches.max_in_list_size)
-                .try_build(Arc::clone(expr))
-                .map_err(|e| Error::internal(UNASKED).caused_by(e))
-        });
-        self.stepping_aside(built).filter(|predicate| !predicate.always_true())
+    /// What statistics are asked, as the predicate is now; `None` where nothing is to be learnt.
+    fn question(&self) -> Question {
+        self.stepping_aside(self.predicate.question()).flatten()
     }
 
     /// For each container whether it may hold a row that fulfils the predicate.
@@ -149,17 +142,13 @@ impl Pruner {
 
     /// The conjuncts that the pages of one column can answer.
     fn page_predicates(&self) -> Vec<page_index::ColumnPredicate> {
-        let snapshot = guarded(UNASKED, || {
-            snapshot_physical_expr(Arc::clone(self.predicate.expr())).map_err(|e| Error::internal(UNASKED).caused_by(e))
-        });
-        let Some(snapshot) = self.stepping_aside(snapshot) else { return vec![] };
-        let of_one_column = |conjunct: &Arc<dyn PhysicalExpr>| {
-            let predicate = self.build(conjunct)?;
-            let column = self.columns.get(predicate.required_columns().single_column()?.name())?.clone();
+        let Some(questions) = self.stepping_aside(self.predicate.column_questions()) else { return vec![] };
+        let of_pages = |question: &ColumnQuestion| {
+            let (column, predicate) = (self.columns.get(&question.column)?.clone(), Arc::clone(&question.predicate));
             page_index::has_index(&self.footer, column.leaf)
                 .then_some(page_index::ColumnPredicate { column, predicate })
         };
-        split_conjunction(&snapshot).into_iter().filter_map(of_one_column).collect()
+        questions.iter().filter_map(of_pages).collect()
     }
 }
 
