@@ -1,10 +1,11 @@
 //! Which rows of a batch fulfil a condition: [`fulfilling`].
 //!
 //! In: a condition, and a batch. Out: true for each row that fulfils it, and false, never NULL, for the others. A [`Lookup`]
-//! of a few values in a column by which the batch is sorted, as it mostly is by its key, is done by bisection; any other
-//! condition is evaluated row by row.
+//! of a few whole numbers or dates is done by bisection where the batch is sorted by the column, as it mostly is by its
+//! key; else a small table of bits leaves out nearly all rows. Any other condition is evaluated by DataFusion.
 
 use arrow::array::{Array, AsArray, BooleanArray, BooleanBufferBuilder, PrimitiveArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::prep_null_mask_filter;
 use arrow::datatypes::{ArrowPrimitiveType, DataType, Date32Type, Int16Type, Int32Type, Int64Type};
 use datafusion::common::exec_datafusion_err;
@@ -12,6 +13,11 @@ use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, Literal};
+
+/// More values are looked up by DataFusion.
+const MAX_VALUES: usize = 128;
+/// Words of the table of bits, a power of two: it has many more bits than there are values.
+const TABLE_WORDS: usize = 32;
 
 /// The rows of a batch that fulfil a condition.
 pub fn fulfilling(condition: &dyn PhysicalExpr, batch: &RecordBatch) -> DataFusionResult<BooleanArray> {
@@ -60,9 +66,12 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The rows of a batch that have one of the values; `None` where that is not found faster than row by row.
+    /// The rows of a batch that have one of the values; `None` where that is not found faster than by evaluating it.
     fn matches(&self, batch: &RecordBatch) -> Option<BooleanArray> {
         let column = batch.columns().get(self.column.index()).filter(|column| column.null_count() == 0)?;
+        if self.len() > MAX_VALUES {
+            return None;
+        }
         match column.data_type() {
             DataType::Int16 => self.find::<Int16Type>(column.as_primitive_opt()?),
             DataType::Int32 => self.find::<Int32Type>(column.as_primitive_opt()?),
@@ -74,27 +83,16 @@ impl<'a> Lookup<'a> {
 
     fn find<T: ArrowPrimitiveType>(&self, column: &PrimitiveArray<T>) -> Option<BooleanArray>
     where
-        T::Native: Ord,
+        T::Native: Ord + Into<i64>,
     {
-        let rows = column.values();
-        // A bisection takes about as many steps as the number of rows has bits.
-        let steps = (usize::BITS - rows.len().leading_zeros()) as usize;
-        if self.len().saturating_mul(steps) >= rows.len() || !rows.is_sorted() {
-            return None;
-        }
-        let mut matches = BooleanBufferBuilder::new(rows.len());
-        matches.append_n(rows.len(), false);
-        for value in self.literals() {
+        let (rows, mut values) = (column.values(), Vec::<T::Native>::with_capacity(self.len()));
+        for literal in self.literals() {
             // NULL equals nothing.
-            let value = value.value().to_array().ok()?;
-            let value = value.as_primitive_opt::<T>()?;
-            for wanted in value.iter().flatten() {
-                let begin = rows.partition_point(|row| *row < wanted);
-                let same = rows.get(begin..)?.iter().take_while(|row| **row == wanted).count();
-                (begin..begin + same).for_each(|row| matches.set_bit(row, true));
-            }
+            values.extend(literal.value().to_array().ok()?.as_primitive_opt::<T>()?.iter().flatten());
         }
-        Some(BooleanArray::new(matches.finish(), None))
+        values.sort_unstable();
+        let found = if rows.is_sorted() { by_bisection(rows, &values) } else { by_bits(rows, &values) };
+        Some(BooleanArray::new(found, None))
     }
 
     fn literals(&self) -> impl Iterator<Item = &'a Literal> {
@@ -104,6 +102,36 @@ impl<'a> Lookup<'a> {
         };
         one.into_iter().chain(list.iter().filter_map(|value| value.downcast_ref()))
     }
+}
+
+/// The rows, which are sorted, that have one of some values.
+fn by_bisection<N: Ord>(rows: &[N], values: &[N]) -> BooleanBuffer {
+    let mut found = BooleanBufferBuilder::new(rows.len());
+    found.append_n(rows.len(), false);
+    for wanted in values {
+        let begin = rows.partition_point(|row| row < wanted);
+        let same = rows.iter().skip(begin).take_while(|row| *row == wanted).count();
+        (begin..begin + same).for_each(|row| found.set_bit(row, true));
+    }
+    found.finish()
+}
+
+/// The rows that have one of some values, which are sorted.
+fn by_bits<N: Ord + Copy + Into<i64>>(rows: &[N], values: &[N]) -> BooleanBuffer {
+    let mut bits = [0u64; TABLE_WORDS];
+    let place = |value: N| {
+        let hash = (Into::<i64>::into(value) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((hash >> 32) as usize & (TABLE_WORDS - 1), hash >> 58)
+    };
+    for value in values {
+        let (word, bit) = place(*value);
+        bits.get_mut(word).into_iter().for_each(|bits| *bits |= 1 << bit);
+    }
+    let is_wanted = |row: &N| {
+        let (word, bit) = place(*row);
+        bits.get(word).is_some_and(|bits| bits >> bit & 1 == 1) && values.binary_search(row).is_ok()
+    };
+    BooleanBuffer::collect_bool(rows.len(), |at| rows.get(at).is_some_and(is_wanted))
 }
 
 #[cfg(test)]
@@ -133,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn only_few_values_in_sorted_rows_without_null_are_looked_up() {
+    fn few_values_in_rows_without_null_are_looked_up() {
         let sorted = || (0..200).map(|row| Some(row / 3)).collect::<Vec<_>>();
         let mut unsorted = sorted();
         unsorted.swap(0, 199);
@@ -144,13 +172,14 @@ mod tests {
             (list(9), sorted(), true),
             (lit(7i64).eq(col("k")), sorted(), true),
             (col("k").eq(lit(1000i64)), sorted(), true),
-            (list(100), sorted(), false),
-            (list(9), unsorted, false),
+            (list(129), sorted(), false),
+            (list(9), unsorted.clone(), true),
+            (lit(7i64).eq(col("k")), unsorted, true),
             (list(9), with_null, false),
             (col("k").in_list(vec![lit(1i64), lit(ScalarValue::Null)], false), sorted(), false),
             (col("k").in_list(vec![lit(1i64)], true), sorted(), false),
             (col("k").lt(lit(7i64)), sorted(), false),
-            (list(9), vec![], false),
+            (list(9), vec![], true),
         ] {
             let (fast, got, plain) = looked_up(&expr, rows);
             assert_eq!((fast, &got), (want, &plain), "{expr}");
@@ -160,10 +189,16 @@ mod tests {
     proptest! {
         #[test]
         fn a_lookup_finds_what_evaluation_finds(
-            mut rows in proptest::collection::vec(-20i64..20, 1..300),
-            values in proptest::collection::vec(proptest::option::of(-25i64..25), 1..6),
+            mut rows in prop_oneof![
+                proptest::collection::vec(-20i64..20, 0..300),
+                proptest::collection::vec(prop_oneof![any::<i64>(), -3i64..3, Just(i64::MIN), Just(i64::MAX)], 0..300),
+            ],
+            values in proptest::collection::vec(proptest::option::of(prop_oneof![-25i64..25, Just(i64::MIN)]), 1..6),
+            sorted in any::<bool>(),
         ) {
-            rows.sort_unstable();
+            if sorted {
+                rows.sort_unstable();
+            }
             let values = values.into_iter().map(|value| lit(ScalarValue::Int64(value))).collect();
             let (_, got, plain) = looked_up(&col("k").in_list(values, false), rows.into_iter().map(Some).collect());
             prop_assert_eq!(got, plain);

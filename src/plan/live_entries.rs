@@ -16,6 +16,7 @@
 //! kept and shared. Java: `FileEntry.mergeEntries`, `AbstractFileStoreScan`.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use super::bucket_facts::BucketFacts;
 use crate::cache::CacheValue;
 use crate::spec::column_range::KnownRanges;
 use crate::spec::manifest_entry::{FileKind, ManifestEntry};
-use crate::spec::packed_entries::PackedEntries;
+use crate::spec::packed_entries::{PackedEntries, TOUCHES};
 
 /// All entries of one manifest.
 #[derive(Debug)]
@@ -328,6 +329,19 @@ impl LiveEntries {
     pub fn get(&self, entry: EntryRef) -> Option<(&PackedEntries, usize)> {
         let chunk = self.chunks.get(entry.chunk as usize)?;
         Some((chunk, entry.row as usize))
+    }
+
+    /// Brings the statistics of entries that are far apart in memory into the processor's caches, all at once rather than
+    /// one after another.
+    pub fn look_ahead(&self, entries: &[EntryRef]) {
+        let apart = entries.iter().zip(entries.iter().skip(1)).filter(|(a, b)| a.chunk != b.chunk).count();
+        if apart * 2 < entries.len() {
+            return;
+        }
+        for step in 0..TOUCHES {
+            let touched = entries.iter().filter_map(|entry| self.get(*entry));
+            black_box(touched.map(|(chunk, row)| chunk.touch_statistics(row, step)).fold(0, usize::wrapping_add));
+        }
     }
 
     /// Chunks that have all the given entries, each once; of whole buckets there may be chunks without any between those

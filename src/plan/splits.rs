@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::deletion_files::DeletionFiles;
 use super::intervals::sections;
-use super::live_entries::{BucketEntries, LiveEntries};
+use super::live_entries::{BucketEntries, EntryRef, LiveEntries};
 use super::paths::DataPaths;
 use super::prune::SelectedBucket;
 use super::prune::files::FilePruning;
@@ -82,6 +82,9 @@ impl Piece {
 /// A thread of its own is worth it for so many files.
 const FILES_PER_THREAD: usize = 16_384;
 
+/// Files whose statistics are brought near before the first is asked.
+const LOOKED_AHEAD: usize = 32;
+
 /// Prunes the files of an append table by their statistics; very many of them on several threads.
 pub fn pruned(
     live: &LiveEntries,
@@ -118,9 +121,13 @@ fn prune(live: &LiveEntries, buckets: &mut [SelectedBucket], pruning: &FilePruni
                 chunk.file_statistics(row, pruning.parts(&verdict, chunk), &mut file);
                 pruning.keeps(&asked, &file)
             };
-            let entries = bucket.rows.of(live).iter();
-            let kept = entries.filter(|entry| live.get(**entry).is_some_and(|(chunk, row)| keeps(chunk, row)));
-            bucket.rows = BucketEntries::Some(kept.copied().collect());
+            let mut kept = vec![];
+            for entries in bucket.rows.of(live).chunks(LOOKED_AHEAD) {
+                live.look_ahead(entries);
+                let is_kept = |entry: &&EntryRef| live.get(**entry).is_some_and(|(chunk, row)| keeps(chunk, row));
+                kept.extend(entries.iter().filter(is_kept).copied());
+            }
+            bucket.rows = BucketEntries::Some(kept);
         }
         pruning.count_all(seen, bucket.rows.len());
     }
@@ -351,18 +358,19 @@ mod tests {
             ManifestEntry { bucket: (at / 1000) as i32, total_buckets: 40, ..file }
         };
         let equal = |id, data_type, value| Predicate::leaf(column(id, data_type), Test::Equal(value));
-        // As many files as take one thread, and several; the column as files have it, of a type that it got later, and one
-        // that no file has.
-        for (count, predicate, some) in [
-            (1000, equal(1, "INT", int(50)), true),
-            (36_000, equal(1, "INT", int(50)), true),
-            (1000, equal(1, "BIGINT", Datum::BigInt(50)), true),
-            (1000, equal(9, "INT", int(50)), false),
+        // As many files as take one thread, and several; near each other and far apart; the column as files have it, of a
+        // type that it got later, and one that no file has.
+        for (count, chunk, predicate, some) in [
+            (1000, 1024, equal(1, "INT", int(50)), true),
+            (1000, 1, equal(1, "INT", int(50)), true),
+            (36_000, 1024, equal(1, "INT", int(50)), true),
+            (1000, 1024, equal(1, "BIGINT", Datum::BigInt(50)), true),
+            (1000, 1024, equal(9, "INT", int(50)), false),
         ] {
             let pruning = Pruning::new(&predicate, &schema, &options);
             let files = FilePruning::new(&pruning, &schema, &schemas);
             let entries: Vec<_> = (0..count).map(entry).collect();
-            let live = LiveEntries::of(vec![manifest_of("m", &entries, 1024)]);
+            let live = LiveEntries::of(vec![manifest_of("m", &entries, chunk)]);
             let all = select(&live, &pruning, &Visible::new(i32::MIN..=i32::MAX, None)).unwrap().buckets;
             let kept = pruned(&live, all, &files).unwrap();
             let kept = kept.iter().flat_map(|bucket| bucket.rows.of(&live)).map(|entry| live.entry(*entry).unwrap());

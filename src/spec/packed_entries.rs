@@ -20,6 +20,9 @@ use crate::error::{Error, Result};
 /// A NULL count that is not known, among packed ones.
 const UNKNOWN_COUNT: i64 = i64::MIN;
 
+/// How many steps [`PackedEntries::touch_statistics`] has.
+pub const TOUCHES: usize = 3;
+
 /// Hashes identities, in one process always alike.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
@@ -255,6 +258,22 @@ impl PackedEntries {
             _ => file.file_name = self.file_name(row),
         }
         self.file.statistics(row, parts, file);
+    }
+
+    /// Brings what [`Self::file_statistics`] looks at into the processor's caches, one step of pointers further in each
+    /// of the [`TOUCHES`]; a number without meaning. Done for several entries step by step, their loads overlap.
+    #[inline]
+    pub fn touch_statistics(&self, row: usize, step: usize) -> usize {
+        let (file, stats) = (&self.file, &self.file.value_stats);
+        let bytes = [&stats.min_values, &stats.max_values, &stats.null_counts];
+        match step {
+            0 => self.extensions.len() + file.row_count.touch(row) + file.schema_id.touch(row) + file.level.touch(row),
+            1 => {
+                self.extensions.first().map_or(0, String::len)
+                    + bytes.map(PackedBytes::touch_layout).iter().sum::<usize>()
+            }
+            _ => bytes.map(|bytes| bytes.touch_value(row)).iter().sum(),
+        }
     }
 
     /// The memory it holds.
