@@ -29,6 +29,7 @@ static GLOBAL: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[tokio::main]
 async fn main() -> ExitCode {
     memory::keep_freed_memory();
+    memory::take_small_pages();
     env_logger::init();
     datafusion_paimon::file::guard::silence_guarded_panics();
     match run(Args::parse()).await {

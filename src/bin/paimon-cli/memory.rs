@@ -1,4 +1,4 @@
-//! How the allocators treat memory that is free: [`keep_freed_memory`].
+//! How the allocators treat memory: [`keep_freed_memory`], [`take_small_pages`].
 //!
 //! Queries free what they allocated, and the next one allocates as much again. Handed back to the system in between, every
 //! page would be cleared and mapped anew: that took half of the processor time of short queries. Two allocators are at work,
@@ -22,6 +22,23 @@ pub fn keep_freed_memory() {
     unsafe { mi_option_set(PURGE_DELAY, NEVER) }
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     glibc::keep_freed_memory();
+}
+
+/// Takes memory in small pages. Queries allocate and free in many threads: of the huge pages that the kernel would give, a
+/// quarter is never used. They are not faster either.
+#[allow(unsafe_code)] // The system's interface.
+pub fn take_small_pages() {
+    #[cfg(target_os = "linux")]
+    {
+        /// `PR_SET_THP_DISABLE`.
+        const DISABLE_HUGE_PAGES: c_int = 41;
+        unsafe extern "C" {
+            fn prctl(option: c_int, ...) -> c_int;
+        }
+        // SAFETY: the option takes a number and three zeros and sets a flag of the process; where the kernel has no such
+        // option it says so, and nothing changes.
+        unsafe { prctl(DISABLE_HUGE_PAGES, 1 as c_long, 0 as c_long, 0 as c_long, 0 as c_long) };
+    }
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
