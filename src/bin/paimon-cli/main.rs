@@ -9,6 +9,7 @@ mod catalogs;
 mod context;
 mod execute;
 mod memory;
+mod pipe;
 mod repl;
 mod script;
 mod stores;
@@ -32,6 +33,7 @@ async fn main() -> ExitCode {
     memory::take_small_pages();
     env_logger::init();
     datafusion_paimon::file::guard::silence_guarded_panics();
+    pipe::end_with_the_reader();
     match run(Args::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
