@@ -3,8 +3,9 @@
 //! In: the sorted runs of a section. Out: for each of its files the rows that are rows of the table as they are, and for
 //! engines that combine versions the keys that have several. Found once for all output partitions that read the same keys,
 //! and kept in the session's cache: the files of a section never change. What is found under a condition that leaves most
-//! keys out is kept for that condition ([`kept_rows`](super::kept_rows)), or for the scan only. Only keys, and what orders their versions, are read here
-//! ([`key_reader`](super::key_reader)), each run by a task of its own, so that decoding runs beside the tournament.
+//! keys out is kept for that condition ([`kept_rows`](super::kept_rows)), or for the scan only. Only keys, and what orders
+//! their versions, are read here ([`key_reader`](super::key_reader)), each run by a task of its own, so that decoding runs
+//! beside the tournament.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

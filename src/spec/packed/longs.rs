@@ -102,7 +102,7 @@ impl PackedLongs {
     /// Brings what a row needs into the processor's caches; a number without meaning.
     #[inline]
     pub fn touch(&self, row: usize) -> usize {
-        self.get(row).unwrap_or(0) as usize
+        usize::from(self.get(row).unwrap_or(0) as u8)
     }
 
     /// Whether all values are NULL.
