@@ -35,6 +35,9 @@ use crate::spec::statistics::Statistics;
 use crate::spec::table_schema::TableSchema;
 use crate::storage::Storage;
 
+/// What conditions become is kept for so many kinds of files: conditions on partition columns differ in every partition.
+const MAX_UNIT_FILTERS: usize = 256;
+
 /// What the names of key columns begin with in data files. Java: `SpecialFields.KEY_FIELD_PREFIX`.
 const KEY_FIELD_PREFIX: &str = "_KEY_";
 
@@ -214,6 +217,11 @@ impl ScanContext {
     /// What the conditions become for a unit's file; IN lists up to a length are compared with statistics.
     pub fn unit_filters(&self, unit: &ScanUnit, max_in_list_size: usize) -> Result<Arc<UnitFilters>> {
         let partition = self.filters_partitions.then(|| Arc::clone(&unit.partition));
+        let mut known = self.unit_filters.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_UNIT_FILTERS {
+            known.clear();
+        }
+        drop(known);
         let key = (MappingKey::of(unit), partition, max_in_list_size);
         kept(&self.unit_filters, key, || UnitFilters::new(self, unit, max_in_list_size))
     }
