@@ -28,12 +28,19 @@ pub enum CacheKind {
     MergedSection,
     /// Which rows of a file its index leaves.
     FileIndex,
+    /// Which rows of a file conditions leave.
+    FilteredFile,
 }
 
 impl CacheKind {
     /// All kinds.
-    pub const ALL: [CacheKind; 4] =
-        [CacheKind::Manifest, CacheKind::LiveEntries, CacheKind::MergedSection, CacheKind::FileIndex];
+    pub const ALL: [CacheKind; 5] = [
+        CacheKind::Manifest,
+        CacheKind::LiveEntries,
+        CacheKind::MergedSection,
+        CacheKind::FileIndex,
+        CacheKind::FilteredFile,
+    ];
 
     /// What the kind is called in SQL.
     pub fn as_str(self) -> &'static str {
@@ -42,6 +49,7 @@ impl CacheKind {
             CacheKind::LiveEntries => "live_entries",
             CacheKind::MergedSection => "merged_section",
             CacheKind::FileIndex => "file_index",
+            CacheKind::FilteredFile => "filtered_file",
         }
     }
 }

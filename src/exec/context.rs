@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::datatypes::SchemaRef;
 use chrono_tz::Tz;
@@ -17,6 +17,7 @@ use super::assign::ScanUnit;
 use super::evolution::CastContext;
 use super::evolution::SchemaMapping;
 use super::filter::ScanFilters;
+use super::kept_rows::Conditions;
 use super::merge::combine::spec::CombineSpec;
 use super::merge::key_reader::system_fields;
 use super::merge::memory::MergeMemory;
@@ -100,6 +101,8 @@ pub struct ScanContext {
     mappings: Mutex<HashMap<MappingKey, Arc<SchemaMapping>>>,
     /// What rows must fulfil.
     filters: ScanFilters,
+    /// The same as what rows are kept under.
+    conditions: OnceLock<Option<Conditions>>,
     /// Whether conditions are about partition columns.
     filters_partitions: bool,
     /// How files have the columns of each filter.
@@ -156,6 +159,7 @@ impl ScanContext {
             file_columns,
             mappings: Mutex::default(),
             filters: ScanFilters::default(),
+            conditions: OnceLock::new(),
             filters_partitions: false,
             filter_mappings: Mutex::default(),
             unit_filters: Mutex::default(),
@@ -170,12 +174,26 @@ impl ScanContext {
             field.is_none_or(|field| self.spec.partition_fields.iter().any(|p| p.id == field.id))
         };
         let filters_partitions = filters.columns().into_iter().any(of_partition);
-        Self { filters, filters_partitions, ..self }
+        Self { filters, filters_partitions, conditions: OnceLock::new(), ..self }
     }
 
     /// What rows must fulfil.
     pub fn filters(&self) -> &ScanFilters {
         &self.filters
+    }
+
+    /// The same as what rows of a file are kept under; `None` where they are not.
+    pub fn conditions(&self) -> Option<&Conditions> {
+        let conditions = || {
+            let mut columns: Vec<usize> = self.filters.columns().into_iter().collect();
+            columns.sort_unstable();
+            let column = |at: usize| self.spec.fields.get(at).map(|f| (at, f.id, f.data_type.to_string()));
+            let columns = columns.into_iter().map(column).collect::<Option<Vec<_>>>()?;
+            let exprs = self.filters.iter().map(|filter| Arc::clone(&filter.expr));
+            // How a file's values become a column's depends on the zone.
+            Conditions::new(exprs, &format!("{columns:?} {}", self.spec.zone))
+        };
+        self.conditions.get_or_init(conditions).as_ref()
     }
 
     /// What the scan is of.

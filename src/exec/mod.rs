@@ -12,6 +12,7 @@ pub mod evolution;
 mod few_rows;
 pub mod file_index;
 pub mod filter;
+pub mod kept_rows;
 mod lookup;
 mod lost_folder;
 pub mod merge;
@@ -22,6 +23,7 @@ pub mod scan_exec;
 pub mod split_stream;
 pub mod statistics;
 pub mod unit_filter;
+pub mod unit_rows;
 pub mod work;
 
 pub use context::{ScanSpec, SourceSchemas};

@@ -17,7 +17,9 @@ use super::evolution::SchemaMapping;
 use super::file_index::{self, Indexed};
 use super::lost_folder::{self, PartitionNames};
 use super::unit_filter;
+use super::unit_rows::UnitRows;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::prune_metrics::count_left;
 use crate::file::{self, BatchStream, FileFormat, Lane, Narrowing, PruneMetrics, PruneSwitches, ReadRequest};
 use crate::selection::RowSelection;
 use crate::spec::binary_row::BinaryRow;
@@ -53,14 +55,20 @@ pub async fn open(context: Arc<ScanContext>, unit: ScanUnit, mode: ReadMode) -> 
 async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -> Result<BatchStream> {
     let ReadMode { batch_size, switches, lane, opened, pruned, limit } = mode;
     let files = pruned.files.clone();
-    let Some(narrowing) = unit_filter::narrow(&context, unit, switches, pruned)? else {
+    let Some(mut narrowing) = unit_filter::narrow(&context, unit, switches, pruned)? else {
         files.add_pruned(1);
         return Ok(stream::empty().boxed());
     };
     files.add_matched(1);
-    let indexed = file_index::ask(&context, unit, lane.io(), &narrowing.metrics).await?;
-    if matches!(indexed, Indexed::Skip) {
-        return Ok(stream::empty().boxed());
+    let indexed = match apply_known(&context, unit, &mut narrowing) {
+        Some(rows) => Indexed::Rows(rows),
+        None => file_index::ask(&context, unit, lane.io(), &narrowing.metrics).await?,
+    };
+    match indexed {
+        Indexed::Skip => return Ok(stream::empty().boxed()),
+        // Of what an index leaves out, it was asked more than the scan's own conditions, perhaps.
+        Indexed::Rows(_) => narrowing.found = None,
+        Indexed::Remain => {}
     }
     opened.add(1);
     // Which rows survive merging is found without any filter on them.
@@ -77,6 +85,19 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
     let batches = open_mapped(&context, unit, mapping, rows, batch_size, lane).await?;
     let output = Output::new(context, &unit.partition)?;
     Ok(batches.map(move |batch| output.rows(&batch?)).boxed())
+}
+
+/// The rows that alone can fulfil the conditions, if an earlier query found them; if not, this one may.
+fn apply_known(context: &ScanContext, unit: &ScanUnit, narrowing: &mut Narrowing) -> Option<RowSelection> {
+    let unit_rows = UnitRows::new(context, unit)?;
+    let Some(known) = unit_rows.known() else {
+        narrowing.found = Some(Arc::new(unit_rows));
+        return None;
+    };
+    let any = known.wanted_rows() > 0;
+    count_left(&narrowing.metrics.known_files, 1, usize::from(any));
+    narrowing.row_filters.retain(|filter| filter.is_needed());
+    Some(known)
 }
 
 /// The rows of a unit's file that are rows of the table; `None` where all are.

@@ -57,7 +57,7 @@ pub fn narrow(
     if !dynamic::may_match(context, unit)? {
         return Ok(None);
     }
-    Ok(Some(Narrowing { predicate: wanted.predicate.clone(), row_filters, switches, metrics }))
+    Ok(Some(Narrowing { predicate: wanted.predicate.clone(), row_filters, switches, metrics, found: None }))
 }
 
 /// What the conditions of a scan become for all files that have the columns alike.

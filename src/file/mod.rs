@@ -38,7 +38,7 @@ use crate::storage::InputFile;
 
 pub use file_predicate::FilePredicate;
 pub use footer_cache::FooterCache;
-pub use narrowing::{Narrowing, PruneSwitches, RowFilter};
+pub use narrowing::{FoundRows, Narrowing, PruneSwitches, RowFilter};
 pub use prefetch::Lane;
 pub use prune_metrics::PruneMetrics;
 

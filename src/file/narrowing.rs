@@ -2,7 +2,8 @@
 //!
 //! Two ways, which go together. A [`FilePredicate`] lets a reader pass over row groups and pages of which statistics say
 //! that no row fulfils it; rows that do not fulfil it may still come out. A [`RowFilter`] is applied to every row: only
-//! those it wants come out, and a reader may leave the other columns of the rest undecoded.
+//! those it wants come out, and a reader may leave the other columns of the rest undecoded. Which rows were left can be
+//! told to [`FoundRows`].
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -26,6 +27,17 @@ pub struct Narrowing {
     pub switches: PruneSwitches,
     /// Where it is counted what was passed over.
     pub metrics: PruneMetrics,
+    /// Who wants to know which rows it leaves.
+    pub found: Option<Arc<dyn FoundRows>>,
+}
+
+/// Is told which rows of a file a [`Narrowing`] leaves, once the file was read to its end; by readers that know it.
+pub trait FoundRows: Debug + Send + Sync {
+    /// More rows than so many are not wanted to be known.
+    fn most(&self) -> usize;
+
+    /// The positions in the file of all rows that came out or could have, ascending.
+    fn found(&self, positions: &[u64]);
 }
 
 /// Says of each row of a file whether it is wanted.

@@ -11,6 +11,8 @@ use datafusion::physical_plan::metrics::{
 pub struct PruneMetrics {
     /// Files, or parts of files, that were not opened, or were.
     pub files: PruningMetrics,
+    /// Files, or parts of files, of which it was known that no row fulfils the conditions.
+    pub known_files: PruningMetrics,
     /// Files, or parts of files, by their file indexes.
     pub index_files: PruningMetrics,
     /// Rows of them, by those indexes that know rows.
@@ -48,6 +50,7 @@ impl PruneMetrics {
         let time = |name: &'static str| builder().subset_time(name, partition);
         Self {
             files: pruning("files_ranges_pruned_statistics"),
+            known_files: pruning("files_ranges_pruned_known_rows"),
             index_files: pruning("files_ranges_pruned_file_index"),
             index_rows: pruning("file_index_rows_pruned"),
             index_missing: count("file_index_missing"),

@@ -99,3 +99,20 @@ async fn the_tail_of_an_orc_file_is_read_once() {
     let again = ranges(&requests(&context, &store, sql).await);
     assert!(again.len() == 1 && again[0].end < size, "{first:?} {again:?}");
 }
+
+#[tokio::test]
+async fn a_file_of_which_no_row_was_found_is_not_asked_again() {
+    let (context, store) = session();
+    context.sql("SET datafusion.execution.parquet.pushdown_filters = true").await.unwrap();
+    // Between the bounds of the file and of its pages, but no square.
+    let none = "SELECT word FROM paimon.append.many_batches_parquet WHERE id = 1000001";
+    assert!(!of_data_files(&requests(&context, &store, none).await).is_empty());
+    assert_eq!(of_data_files(&requests(&context, &store, none).await), Vec::<&Request>::new());
+    // Nor with other columns, but with other conditions.
+    let more = "SELECT * FROM paimon.append.many_batches_parquet WHERE id = 1000001";
+    assert_eq!(of_data_files(&requests(&context, &store, more).await), Vec::<&Request>::new());
+    for other in ["id = 1000002", "id = 1000001 AND word <> 'x'", "id = 1000001 OR word = 'word 1'"] {
+        let other = format!("SELECT * FROM paimon.append.many_batches_parquet WHERE {other}");
+        assert!(!of_data_files(&requests(&context, &store, &other).await).is_empty(), "{other}");
+    }
+}

@@ -77,14 +77,6 @@ impl KeyFilter {
     }
 }
 
-#[cfg(test)]
-impl KeyFilter {
-    /// Conditions that are about keys.
-    pub fn of_conditions(conditions: Vec<Arc<dyn PhysicalExpr>>) -> Self {
-        Self { conditions, filters: vec![] }
-    }
-}
-
 fn is_of_keys(context: &ScanContext, spec: &MergeSpec, expr: &Arc<dyn PhysicalExpr>) -> bool {
     let columns = collect_columns(expr);
     let known = |c: &Column| key_position(context, spec, c).is_some() || partition_position(context, c).is_some();

@@ -8,7 +8,6 @@
 
 pub mod aggregate;
 pub mod combine;
-pub mod kept_rows;
 pub mod key_filter;
 pub mod key_range;
 pub mod key_reader;

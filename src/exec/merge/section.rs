@@ -3,7 +3,7 @@
 //! In: the sorted runs of a section. Out: for each of its files the rows that are rows of the table as they are, and for
 //! engines that combine versions the keys that have several. Found once for all output partitions that read the same keys,
 //! and kept in the session's cache: the files of a section never change. What is found under a condition that leaves most
-//! keys out is kept for that condition ([`kept_rows`](super::kept_rows)), or for the scan only. Only keys, and what orders
+//! keys out is kept for that condition ([`kept_rows`](crate::exec::kept_rows)), or for the scan only. Only keys, and what orders
 //! their versions, are read here ([`key_reader`](super::key_reader)), each run by a task of its own, so that decoding runs
 //! beside the tournament.
 
@@ -15,7 +15,6 @@ use tracing::{Instrument, debug_span};
 
 use super::combine::groups::{GroupSink, Groups};
 use super::combine::spec::CombineSpec;
-use super::kept_rows::KeptRows;
 use super::key_filter::KeyFilter;
 use super::key_range::{KeyPart, KeyRange};
 use super::key_reader::{KeyFile, KeyReader, known_of, read_ahead};
@@ -27,6 +26,7 @@ use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, Result};
 use crate::exec::assign::{MergedFile, ScanUnit};
 use crate::exec::context::ScanContext;
+use crate::exec::kept_rows::{Conditions, KeptRows};
 use crate::file::Lane;
 use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
@@ -166,8 +166,9 @@ impl MergeSection {
         let held = reader.context.spec().memory.hold(0)?;
         let key = CacheKey::new(CacheKind::MergedSection, self.cache_name(&reader.spec));
         if let Some(filter) = filter {
-            let kept = self.kept_rows_key(&key, &filter);
-            let under_it = || cache.get::<KeptRows>(kept.as_ref()?)?.rows(&filter);
+            let kept = Conditions::new(filter.conditions().iter().cloned(), "");
+            let kept = kept.map(|conditions| (kept_rows_key(&key, &conditions), conditions));
+            let under_it = || kept.as_ref().and_then(|(key, same)| cache.get::<KeptRows>(key)?.rows(same));
             if let Some(merged) = cache.get(&key).or_else(|| under_it().map(|rows| Arc::new(Merged::of_rows(rows)))) {
                 return Ok(Found { merged, _held: None });
             }
@@ -176,7 +177,8 @@ impl MergeSection {
             if self.leaves_few(&reader, &runs) {
                 let merged = Arc::new(self.merge(&reader, runs, range, &held).await?);
                 if merged.groups.is_none()
-                    && let Some((key, rows)) = kept.zip(KeptRows::new(&filter, &merged.rows))
+                    && let Some((key, conditions)) = kept
+                    && let Some(rows) = KeptRows::new(&conditions, &merged.rows)
                 {
                     cache.cache().put(key, Arc::new(rows));
                 }
@@ -189,12 +191,6 @@ impl MergeSection {
         };
         let merged = cache.get_or_load(key, all).await?;
         Ok(Found { merged, _held: Some(held) })
-    }
-
-    /// Under which name the rows are kept that are found under a condition.
-    fn kept_rows_key(&self, all: &CacheKey, filter: &KeyFilter) -> Option<CacheKey> {
-        let name = KeptRows::name(filter)?;
-        Some(CacheKey::new(all.kind, format!("{}\nwhere {name}", all.name)))
     }
 
     /// The files, run by run, and the range of keys that is read of them.
@@ -304,6 +300,12 @@ impl MergeSection {
         let (branch, partition) = (self.branch.clone(), Arc::clone(&self.partition));
         ScanUnit { branch, partition, bucket: self.bucket, file: file.clone(), merge: None }
     }
+}
+
+/// Under which name the rows are kept that are found under conditions on key columns; `all` names those that are found
+/// without, and the key columns.
+fn kept_rows_key(all: &CacheKey, conditions: &Conditions) -> CacheKey {
+    CacheKey::new(all.kind, format!("{}\nwhere {}", all.name, conditions.name()))
 }
 
 fn rows_of(file: &SplitFile) -> usize {

@@ -19,6 +19,8 @@ use crate::selection::RowSelection;
 pub(super) struct Group {
     /// Its position in the file.
     pub position: usize,
+    /// The position of its first row in the file.
+    pub first_row: u64,
     /// How many rows it has.
     pub rows: usize,
     /// A bit for each of them; `None` where all are wanted.
@@ -56,13 +58,14 @@ pub(super) fn row_groups(
         let rows = usize::try_from(group.num_rows());
         let rows = rows.map_err(|_| Error::corrupt("the number of rows of a row group is negative"))?;
         let group_rows = first_row..first_row.saturating_add(rows);
+        let first = first_row as u64;
         first_row = group_rows.end;
         let in_range = range.map_or(0..rows, |range| pieces::rows_in_range(group, rows, range));
         if range.is_some_and(|range| in_range.is_empty() && (rows > 0 || !range.contains(&first_byte(group)))) {
             continue;
         }
         let selection = wanted.and_then(|wanted| wanted.slice(group_rows));
-        let mut some = Group { position, rows, selection, few_pages: false };
+        let mut some = Group { position, first_row: first, rows, selection, few_pages: false };
         if in_range != (0..rows) {
             let Some(part) = some.narrowed(&pieces::bits(rows, &in_range)) else { continue };
             some = part;

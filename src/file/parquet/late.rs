@@ -2,7 +2,7 @@
 //!
 //! In: the row filters of a request. Out: predicates for the Parquet library's decoder. It decodes a filter's columns,
 //! which are brought to the canonical types as those of the rows that are handed out, asks the filter, and goes on with
-//! the rows that it wants.
+//! the rows that it wants. Which these are is gathered where somebody wants to know it ([`Found`]).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,16 +14,18 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::access::Group;
 use super::footer::Footer;
+use super::found::{Found, GroupRows};
 use super::schema::{self, Projection};
 use crate::error::{Error, Result};
 use crate::file::filtered::matches;
-use crate::file::{PruneMetrics, RowFilter};
+use crate::file::{Narrowing, PruneMetrics, RowFilter};
 
 /// The filters of one file.
 pub(super) struct LateFilters {
     filters: Vec<LateFilter>,
     metrics: PruneMetrics,
     failed: Arc<Mutex<Option<Error>>>,
+    found: Option<Found>,
 }
 
 /// A filter, and what of the file it looks at.
@@ -34,9 +36,9 @@ struct LateFilter {
 
 impl LateFilters {
     /// The filters of a file; `None` where no row of it can be wanted.
-    pub fn new(footer: &Footer, filters: &[Arc<dyn RowFilter>], metrics: &PruneMetrics) -> Result<Option<Self>> {
+    pub fn new(footer: &Footer, narrowing: &Narrowing) -> Result<Option<Self>> {
         let mut late = vec![];
-        for filter in filters {
+        for filter in &narrowing.row_filters {
             let projection = schema::project(footer, filter.fields())?;
             if !projection.leaves.is_empty() {
                 late.push(LateFilter { filter: Arc::clone(filter), projection: Arc::new(projection) });
@@ -45,7 +47,8 @@ impl LateFilters {
                 return Ok(None);
             }
         }
-        Ok(Some(Self { filters: late, metrics: metrics.clone(), failed: Arc::default() }))
+        let found = narrowing.found.clone().map(Found::new);
+        Ok(Some(Self { filters: late, metrics: narrowing.metrics.clone(), failed: Arc::default(), found }))
     }
 
     /// The leaves that filters read.
@@ -57,13 +60,23 @@ impl LateFilters {
     /// those that are needed.
     pub fn for_decoder(&self, schema: &SchemaDescriptor, group: &Group) -> Option<DecoderFilter> {
         let asked: Vec<_> = self.filters.iter().filter(|late| late.filter.is_needed() || !group.few_pages).collect();
-        let predicate = |late: &LateFilter| {
+        let rows = self.found.as_ref().and_then(|found| found.begin(group, asked.len()));
+        let predicate = |(number, late): (usize, &LateFilter)| {
             let mask = ProjectionMask::leaves(schema, late.projection.leaves.iter().copied());
             let (filter, projection) = (Arc::clone(&late.filter), Arc::clone(&late.projection));
             let (metrics, failed) = (self.metrics.clone(), Arc::clone(&self.failed));
-            Box::new(LatePredicate { mask, filter, projection, metrics, failed }) as Box<dyn ArrowPredicate>
+            let rows = rows.clone().map(|rows| (number, rows));
+            Box::new(LatePredicate { mask, filter, projection, metrics, failed, rows }) as Box<dyn ArrowPredicate>
         };
-        (!asked.is_empty()).then(|| DecoderFilter::new(asked.into_iter().map(predicate).collect()))
+        let predicates: Vec<_> = asked.into_iter().enumerate().map(predicate).collect();
+        (!predicates.is_empty()).then(|| DecoderFilter::new(predicates))
+    }
+
+    /// All row groups were read, or none needs to be.
+    pub fn finish(&self) {
+        if let Some(found) = &self.found {
+            found.finish();
+        }
     }
 
     /// Why a filter failed, if one did; the decoder tells it as an error of its own.
@@ -79,6 +92,8 @@ struct LatePredicate {
     projection: Arc<Projection>,
     metrics: PruneMetrics,
     failed: Arc<Mutex<Option<Error>>>,
+    /// Where it is said what the filter says, and the filter's number.
+    rows: Option<(usize, Arc<Mutex<GroupRows>>)>,
 }
 
 impl ArrowPredicate for LatePredicate {
@@ -89,6 +104,9 @@ impl ArrowPredicate for LatePredicate {
     fn evaluate(&mut self, decoded: RecordBatch) -> Result<BooleanArray, ArrowError> {
         let batch = self.projection.apply(&decoded);
         let matches = batch.and_then(|batch| matches(self.filter.as_ref(), &batch, &self.metrics));
+        if let (Some((number, rows)), Ok(matches)) = (&self.rows, &matches) {
+            rows.lock().unwrap_or_else(PoisonError::into_inner).say(*number, matches);
+        }
         matches.map_err(|e| {
             let text = e.to_string();
             *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);

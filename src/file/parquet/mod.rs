@@ -14,6 +14,7 @@ mod bloom;
 mod convert;
 mod decoder;
 mod footer;
+mod found;
 mod int96;
 mod late;
 mod page_index;
@@ -52,7 +53,7 @@ async fn open_file(request: ReadRequest) -> Result<BatchStream> {
     let (mut footer, source) = Footer::load(&request.file, request.footers.as_deref()).await?;
     let narrowing = &request.narrowing;
     let projection = schema::project(&footer, &request.fields)?;
-    let Some(filters) = LateFilters::new(&footer, &narrowing.row_filters, &narrowing.metrics)? else {
+    let Some(filters) = LateFilters::new(&footer, narrowing)? else {
         return Ok(futures::stream::empty().boxed());
     };
     let leaves: Vec<usize> = projection.leaves.iter().copied().chain(filters.leaves()).collect();
@@ -63,6 +64,7 @@ async fn open_file(request: ReadRequest) -> Result<BatchStream> {
         footer = pruner.footer().clone();
     }
     if groups.is_empty() {
+        filters.finish();
         return Ok(futures::stream::empty().boxed());
     }
     let batch_size = request.batch_size.max(1);

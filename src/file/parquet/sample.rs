@@ -84,6 +84,7 @@ mod tests {
             position,
             rows: 2,
             selection: selection.map(BooleanBuffer::from),
+            first_row: 0,
             few_pages: false,
         };
         let groups = [group(1, None), group(3, Some(vec![false, true]))];

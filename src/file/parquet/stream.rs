@@ -123,6 +123,7 @@ impl RowGroups {
                     None => self.current = None,
                 }
             } else if !self.advance().await? {
+                self.decoders.filters.finish();
                 return Ok(None);
             }
         }

@@ -1,6 +1,6 @@
 //! What predicates and row filters leave of a file: row groups, pages, Bloom filters, rows.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{
     ArrayRef, AsArray, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 
 use super::{fields, open, request, write};
 use crate::error::{Error, Result};
-use crate::file::{FilePredicate, Narrowing, PruneMetrics, PruneSwitches, ReadRequest, RowFilter};
+use crate::file::{FilePredicate, FoundRows, Narrowing, PruneMetrics, PruneSwitches, ReadRequest, RowFilter};
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
 use crate::spec::data_type::DataField;
@@ -158,6 +158,61 @@ async fn filters_that_spare_work_are_not_asked_where_pages_left_little() {
         let narrowing = Narrowing { row_filters: filters, ..predicate(&expr) };
         assert_eq!(numbers(&rows(file, columns(), narrowing).await), left, "{group_rows}");
     }
+}
+
+/// Who wants to know which rows are left.
+#[derive(Debug, Default)]
+struct Told(Mutex<Vec<Vec<u64>>>);
+
+impl FoundRows for Told {
+    fn most(&self) -> usize {
+        12
+    }
+
+    fn found(&self, positions: &[u64]) {
+        self.0.lock().unwrap().push(positions.to_vec());
+    }
+}
+
+#[tokio::test]
+async fn it_is_told_which_rows_are_left_of_a_file_that_was_read_to_its_end() {
+    let is = |expr: &Expr| ByExpr::shared(expr, columns());
+    let spares = |expr: &Expr| Arc::new(Spares(is(expr))) as Arc<dyn RowFilter>;
+    let (point, some) = (col("n").eq(lit(13i64)), col("k").gt(lit(3)).and(col("n").lt(lit(23i64))));
+    let deleted = Some(RowSelection::without(40, [13, 14, 18]));
+    let cases = [
+        (col("n").lt(lit(0i64)), vec![], None),
+        (point.clone(), vec![], None),
+        (point.clone(), vec![is(&point)], None),
+        (point.clone(), vec![spares(&point)], None),
+        (some.clone(), vec![is(&some)], None),
+        (some.clone(), vec![is(&col("k").gt(lit(3))), is(&col("n").lt(lit(23i64)))], None),
+        (some.clone(), vec![is(&some), spares(&col("s").lt(text("text 030")))], deleted.clone()),
+        (point.clone(), vec![], deleted.clone()),
+        (lit(true), vec![is(&some)], deleted),
+        (lit(true), vec![is(&col("s").lt(text("a")))], None),
+    ];
+    for (number, (expr, row_filters, selection)) in cases.into_iter().enumerate() {
+        for group_rows in [10, 40] {
+            let file = file(properties().set_max_row_group_row_count(Some(group_rows)));
+            let told = Arc::new(Told::default());
+            let narrowing =
+                Narrowing { row_filters: row_filters.clone(), found: Some(Arc::clone(&told) as _), ..predicate(&expr) };
+            let request = ReadRequest { selection: selection.clone(), narrowing, ..request(file, columns()).await };
+            let mut left_alone = open(request.clone()).await.unwrap();
+            let any = left_alone.try_next().await.unwrap().is_some();
+            drop(left_alone);
+            assert_eq!(told.0.lock().unwrap().is_empty(), any, "case {number}");
+            told.0.lock().unwrap().clear();
+            // The values of n are the positions.
+            let left: Vec<_> = numbers(&read(request).await).into_iter().map(|n| n as u64).collect();
+            assert_eq!(*told.0.lock().unwrap(), vec![left], "case {number}, row groups of {group_rows}");
+        }
+    }
+    let told = Arc::new(Told::default());
+    let narrowing = Narrowing { found: Some(Arc::clone(&told) as _), ..predicate(&col("n").lt(lit(20i64))) };
+    assert_eq!(rows(file(properties()), columns(), narrowing).await.num_rows(), 20);
+    assert!(told.0.lock().unwrap().is_empty(), "so many are not wanted");
 }
 
 #[tokio::test]
