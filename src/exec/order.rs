@@ -338,7 +338,7 @@ impl KeyColumns {
         let key = |bytes: &[u8]| BinaryRow::from_serialized(bytes).ok()?.decode(&types).ok();
         let (min, max) = (key(&meta.min_key)?, key(&meta.max_key)?);
         let columns: Vec<_> = fields.into_iter().zip(min).zip(max).map(|((f, min), max)| (f, min, max)).collect();
-        let is_orc = meta.file_name.ends_with(".orc");
+        let is_orc = meta.is_orc();
         Some(Self { mapping: context.mapping(unit).ok()?, columns: columns.into_iter(), is_orc })
     }
 

@@ -278,7 +278,7 @@ impl UnitColumns<'_> {
         let laid_out = |row: &[u8]| BinaryRow::from_serialized(row).is_ok_and(|row| row.arity() == arity);
         let counted = stats.null_counts.len() == arity && !field.data_type.is_nested();
         let nulls = stats.null_counts.get(at).copied().flatten().filter(|_| counted);
-        let nulls = nulls.and_then(|n| usize::try_from(n).ok());
+        let nulls = nulls.and_then(|n| usize::try_from(self.file.believed_nulls(n)?).ok());
         if nulls.is_some_and(|nulls| nulls >= self.rows()) {
             return Some(self.known(None, self.rows(), true));
         }
@@ -298,7 +298,7 @@ impl UnitColumns<'_> {
         use TypeKind::*;
         match kind {
             Boolean | TinyInt | SmallInt | Int | BigInt | Decimal { .. } => true,
-            Date | Time(_) | Timestamp(_) | TimestampLtz(_) => !self.file.file_name.ends_with(".orc"),
+            Date | Time(_) | Timestamp(_) | TimestampLtz(_) => !self.file.is_orc(),
             _ => false,
         }
     }
@@ -329,6 +329,7 @@ mod tests {
     use crate::exec::merge::memory::MergeMemory;
     use crate::file::prefetch::ReadAheadSettings;
     use crate::spec::binary_row::serialize_row;
+    use crate::spec::simple_stats::SimpleStats;
     use crate::split::DataSplit;
     use crate::storage::Storage;
 
@@ -403,6 +404,22 @@ mod tests {
         let many = deferred_statistics(&context(&[1]), &Deferred::new(MAX_PARTITIONS + 1));
         assert_eq!(many.column_statistics[0].min_value, Precision::Absent);
         assert_eq!(many.num_rows, Precision::Exact(7));
+    }
+
+    #[test]
+    fn an_orc_file_that_is_said_to_be_all_null_has_unknown_columns() {
+        let field = DataField::new(0, "v", TypeKind::Int.nullable());
+        let json = r#"{"id":0,"fields":[],"highestFieldId":0,"partitionKeys":[],"primaryKeys":[],"options":{}}"#;
+        let schema = TableSchema { fields: vec![field.clone()], ..TableSchema::from_json(json.as_bytes()).unwrap() };
+        let stats = serialize_row(&[TypeKind::Int.nullable()], &[None]).unwrap();
+        let value_stats = SimpleStats { min_values: stats.clone(), max_values: stats, null_counts: vec![Some(4)] };
+        for (name, nulls) in [("f.parquet", Some(4)), ("f.orc", None)] {
+            let file_name = name.to_owned();
+            let file =
+                DataFileMeta { file_name, row_count: 4, value_stats: value_stats.clone(), ..DataFileMeta::empty() };
+            let columns = UnitColumns { file: &file, schema: Some(&schema), exact: true };
+            assert_eq!(columns.stored(&field).unwrap().range.nulls, nulls, "{name}");
+        }
     }
 
     #[test]

@@ -136,15 +136,15 @@ fn decoded(
         }
         None => return None,
     };
-    let is_orc = file.file_name.ends_with(".orc");
     let lift = |bound: Option<Datum>, slack: i64| {
-        let bound = if is_orc { with_slack(bound?, slack)? } else { bound? };
+        let bound = if file.is_orc() { with_slack(bound?, slack)? } else { bound? };
         lifted(bound, &field.data_type, &column.data_type)
     };
+    let nulls = found.null_count.filter(|n| counted && *n >= 0 && keeps_nulls(&field.data_type, &column.data_type));
     Some(ColumnStats {
         min: lift(found.min, -1),
         max: lift(found.max, 1),
-        null_count: found.null_count.filter(|n| counted && *n >= 0 && keeps_nulls(&field.data_type, &column.data_type)),
+        null_count: nulls.and_then(|nulls| file.believed_nulls(nulls)),
     })
 }
 

@@ -52,6 +52,18 @@ pub struct DataFileMeta {
 }
 
 impl DataFileMeta {
+    /// Whether it is an ORC file, by its name.
+    pub fn is_orc(&self) -> bool {
+        self.file_name.ends_with(".orc")
+    }
+
+    /// How many NULLs a column has by its statistics, where that is believed. An ORC file without row index
+    /// (`orc.row.index.stride` = 0) has no statistics, and the manifest then says of each column, also of a key, that all
+    /// of its rows are NULL. Java: `OrcSimpleStatsExtractor.toFieldStats`.
+    pub fn believed_nulls(&self, nulls: i64) -> Option<i64> {
+        (!self.is_orc() || nulls < self.row_count).then_some(nulls)
+    }
+
     /// A file of no rows and no name, to build others from.
     pub fn empty() -> Self {
         Self {

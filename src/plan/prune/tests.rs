@@ -293,6 +293,28 @@ fn files_are_left_out_by_their_bounds() {
 }
 
 #[test]
+fn an_orc_file_that_is_said_to_be_all_null_may_hold_values() {
+    let asked = Asked::new(own_schema(), vec![]);
+    let nothing = |columns: &[&str]| value_stats(columns, &vec![None; columns.len()], &vec![None; columns.len()], &[]);
+    let all_null = |columns: &[&str]| SimpleStats { null_counts: vec![Some(10); columns.len()], ..nothing(columns) };
+    let types = ["STRING", "INT", "INT", "STRING"];
+    let of = |name: &str| DataFileMeta {
+        file_name: name.into(),
+        key_stats: all_null(&["INT"]),
+        value_stats: all_null(&types),
+        ..file()
+    };
+    let (orc, parquet) = (of("f.orc"), of("f.parquet"));
+    let v = leaf(2, Test::Equal(int(15)));
+    assert!(asked.by_value(&v, &orc) && asked.by_key(&id(3), &orc) && asked.by_value(&leaf(3, Test::IsNotNull), &orc));
+    assert!(!asked.by_value(&v, &parquet) && !asked.by_key(&id(3), &parquet));
+    // Fewer are believed.
+    let mut some = of("f.orc");
+    some.value_stats.null_counts = vec![Some(0), Some(0), Some(9), Some(0)];
+    assert!(!asked.by_value(&leaf(1, Test::IsNull), &some) && asked.by_value(&leaf(2, Test::IsNull), &some));
+}
+
+#[test]
 fn dense_and_missing_statistics() {
     let asked = Asked::new(own_schema(), vec![]);
     let v = |value| leaf(2, Test::Equal(int(value)));
