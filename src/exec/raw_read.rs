@@ -15,6 +15,7 @@ use super::assign::ScanUnit;
 use super::context::{ColumnSource, ScanContext, ScanSpec};
 use super::evolution::SchemaMapping;
 use super::file_index::{self, Indexed};
+use super::kept_rows::MAX_ROWS;
 use super::lost_folder::{self, PartitionNames};
 use super::unit_filter;
 use super::unit_rows::UnitRows;
@@ -77,8 +78,13 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
         (None, Indexed::Rows(indexed)) => Some(indexed),
         (rows, _) => rows,
     };
-    if selection.as_ref().is_some_and(|s| s.wanted_rows() == 0) {
-        return Ok(stream::empty().boxed());
+    match selection.as_ref().map(RowSelection::wanted_rows) {
+        Some(0) => return Ok(stream::empty().boxed()),
+        // Filters that only spare work spare none of so few rows; those of which it is to be found out are left to them.
+        Some(rows) if rows <= MAX_ROWS && narrowing.found.is_none() => {
+            narrowing.row_filters.retain(|filter| filter.is_needed())
+        }
+        _ => {}
     }
     let mapping = context.mapping(unit)?;
     let rows = Rows { selection, narrowing, limit };
@@ -96,7 +102,6 @@ fn apply_known(context: &ScanContext, unit: &ScanUnit, narrowing: &mut Narrowing
     };
     let any = known.wanted_rows() > 0;
     count_left(&narrowing.metrics.known_files, 1, usize::from(any));
-    narrowing.row_filters.retain(|filter| filter.is_needed());
     Some(known)
 }
 
