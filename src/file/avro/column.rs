@@ -105,9 +105,11 @@ impl Column {
                 return if branch == branches.null && branch >= 0 { self.null(cursor) } else { Err(Fault::Branch) };
             }
         }
-        self.values.read(cursor)?;
-        self.validity.append_non_null();
-        Ok(())
+        if self.values.read(cursor)? {
+            self.validity.append_non_null();
+            return Ok(());
+        }
+        if self.nullable { self.pad(1) } else { Err(Fault::Decimal) }
     }
 
     fn null(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -132,8 +134,10 @@ impl Column {
 }
 
 impl Values {
+    /// Reads a value; false where it is none of the type and so is NULL: a decimal of too many digits. Java's writer does
+    /// not check sums. Java: `FieldReaderFactory.DecimalBytesReader`, `Decimal.fromBigDecimal`.
     #[inline]
-    fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, Fault> {
         match self {
             Values::Boolean(v) => v.append(cursor.boolean()?),
             Values::Int8(v) => v.push(i8::try_from(cursor.long()?).map_err(|_| Fault::Range)?),
@@ -143,7 +147,10 @@ impl Values {
             Values::Scaled(v, scale) => v.push(scale.apply(cursor.long()?)?),
             Values::Float32(v) => v.push(f32::from_le_bytes(cursor.array()?)),
             Values::Float64(v) => v.push(f64::from_le_bytes(cursor.array()?)),
-            Values::Decimal(v, digits) => v.push(digits.read(cursor)?),
+            Values::Decimal(v, digits) => match digits.read(cursor)? {
+                Some(value) => v.push(value),
+                None => return Ok(false),
+            },
             Values::Bytes(buffer, None) => buffer.push(cursor.bytes()?)?,
             Values::Bytes(buffer, Some(width)) => buffer.push(cursor.take(*width)?)?,
             Values::Enum(buffer, symbols) => {
@@ -155,7 +162,7 @@ impl Values {
             Values::Struct(record) => record.read(cursor)?,
             Values::List(..) | Values::Vector(..) | Values::Map(..) => self.read_items(cursor)?,
         }
-        Ok(())
+        Ok(true)
     }
 
     fn read_items(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -265,7 +272,8 @@ impl Scale {
 }
 
 impl Digits {
-    fn read(self, cursor: &mut Cursor<'_>) -> Result<i128, Fault> {
+    /// The unscaled value; `None` where it has too many digits.
+    fn read(self, cursor: &mut Cursor<'_>) -> Result<Option<i128>, Fault> {
         let bytes = match self.width {
             Some(width) => cursor.take(width)?,
             None => cursor.bytes()?,
@@ -276,10 +284,8 @@ impl Digits {
         let mut word = [sign; 16];
         word.iter_mut().rev().zip(tail.iter().rev()).for_each(|(to, from)| *to = *from);
         let value = i128::from_be_bytes(word);
-        if head.iter().any(|b| *b != sign) || (value < 0) != negative || value >= self.bound || value <= -self.bound {
-            return Err(Fault::Decimal);
-        }
-        Ok(value)
+        let fits = head.iter().all(|b| *b == sign) && (value < 0) == negative;
+        Ok((fits && value < self.bound && value > -self.bound).then_some(value))
     }
 }
 

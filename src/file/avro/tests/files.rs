@@ -54,6 +54,9 @@ fn the_type_is_the_tables_and_the_unit_is_the_files() {
         (r#"{"type":"enum","name":"e","symbols":["x","y"]}"#, long(1), "STRING", "y"),
         (r#"{"type":"fixed","name":"f","size":2}"#, vec![1, 2], "BYTES", "0102"),
         (r#""bytes""#, vec![4, 0xff, 0x38], "DECIMAL(5, 2)", "-2.00"),
+        // Too many digits are NULL.
+        (r#""bytes""#, vec![4, 4, 0], "DECIMAL(3, 0)", ""),
+        (r#"{"type":"array","items":"bytes"}"#, vec![4, 4, 4, 0, 2, 7, 0], "ARRAY<DECIMAL(3, 0)>", "[, 7]"),
         (
             r#"["null",{"type":"fixed","name":"f","size":3,"logicalType":"decimal","precision":5,"scale":2}]"#,
             vec![2, 0, 0, 200],
@@ -83,7 +86,7 @@ fn other_types_and_values_outside_the_type_are_refused_by_name() {
         (r#"{"type":"array","items":"int"}"#, &[0], "ARRAY<STRING>", "found int"),
         (r#"["int","string"]"#, &[0, 0], "INT", "an Avro union of several types"),
         (r#"{"type":"bytes","logicalType":"decimal","precision":5,"scale":1}"#, &[2, 1], "DECIMAL(5, 2)", "scale 2"),
-        (r#""bytes""#, &[4, 4, 0], "DECIMAL(3, 0)", "more digits"),
+        (r#""bytes""#, &[4, 4, 0], "DECIMAL(3, 0) NOT NULL", "more digits"),
         (r#""bytes""#, &[0], "DECIMAL(3, 0)", "a decimal is empty"),
         (r#""int""#, &[0x80, 2], "TINYINT", "outside the range"),
         (r#"["null","int"]"#, &[0], "INT NOT NULL", "NULL in a column that is NOT NULL"),
