@@ -3,8 +3,8 @@
 //! In: a condition that the plan applies to every row anyway, and a unit. Out: whether the scan applies it too, so that of
 //! the other columns only the rows that are left are decoded. So it is with equality and IN on a column of numbers or dates
 //! whose bounds in the file are far apart, compared with how many values are asked for. Only of Parquet files, whose pages
-//! can be passed over, and on a local disk: elsewhere the other columns would be one round trip later. Where statistics of
-//! pages leave little of a row group anyway, the reader passes such a condition over ([`RowFilter::is_needed`]).
+//! can be passed over. The reader passes such a condition over ([`RowFilter::is_needed`]) where it would not pay: where
+//! statistics of pages leave little of a row group anyway, or where few bytes are spared for one more wait for the store.
 //!
 //! [`RowFilter::is_needed`]: crate::file::RowFilter::is_needed
 
@@ -19,7 +19,6 @@ use super::lookup::Lookup;
 use super::statistics::column_ranges;
 use crate::file::FileFormat;
 use crate::spec::datum::Datum;
-use crate::storage::Location;
 
 /// A value that is asked for stands for one of at least so many between a file's bounds.
 const ONE_OF: i128 = 256;
@@ -27,8 +26,7 @@ const ONE_OF: i128 = 256;
 /// Whether a condition leaves few rows of a unit's file, most likely.
 pub fn leaves_few(context: &ScanContext, unit: &ScanUnit, filter: &ScanFilter) -> bool {
     let Some((column, values)) = wanted_values(filter.expr.as_ref()) else { return false };
-    let is_parquet = FileFormat::of_file_name(&unit.file.meta.file_name).is_ok_and(|f| f == FileFormat::Parquet);
-    if !is_parquet || !Location::parse(&unit.file.path).is_ok_and(|location| location.is_local()) {
+    if !FileFormat::of_file_name(&unit.file.meta.file_name).is_ok_and(|format| format == FileFormat::Parquet) {
         return false;
     }
     let field = context.spec().fields.get(column);

@@ -1,11 +1,13 @@
 //! Bloom filters of row groups.
 //!
 //! In: the columns that a predicate compares with literals, and row groups. Out: for each row group the filters that the
-//! file has, fetched together. Floating point columns are left out: values that are equal may have other bytes.
+//! file has, fetched together. Floating point columns are left out: values that are equal may have other bytes. So are
+//! booleans: parquet-mr writes a filter for them, but puts no value into it.
 
 use std::ops::Range;
 
 use datafusion::datasource::physical_plan::parquet::BloomFilterStatistics;
+use parquet::basic::Type;
 use parquet::bloom_filter::Sbbf;
 
 use super::footer::{Footer, Source};
@@ -57,7 +59,8 @@ fn wanted<'a>(footer: &Footer, columns: &'a PlainColumns, names: &'a [String], g
     for (group, position) in groups.iter().enumerate() {
         let chunks = footer.metadata.row_groups().get(*position).map(|g| g.columns()).unwrap_or_default();
         for name in names {
-            let Some(column) = columns.get(name).filter(|column| column.is_exact()) else { continue };
+            let filtered = |column: &&PlainColumn| column.is_exact() && column.physical != Type::BOOLEAN;
+            let Some(column) = columns.get(name).filter(filtered) else { continue };
             let Some(chunk) = chunks.get(column.leaf) else { continue };
             let Some(offset) = chunk.bloom_filter_offset().and_then(|offset| u64::try_from(offset).ok()) else {
                 continue;

@@ -52,7 +52,7 @@ impl Decoders {
                 .with_projection(self.mask.clone())
                 .with_row_groups(vec![group.position])
                 .with_batch_size(self.batch_size);
-            if let Some(filter) = self.filters.for_decoder(self.metadata.parquet_schema(), group) {
+            if let Some(filter) = self.filters.for_decoder(self.metadata.metadata(), group) {
                 builder = builder.with_row_filter(filter);
             }
             if let Some(selection) = &group.selection {

@@ -53,7 +53,7 @@ async fn open_file(request: ReadRequest) -> Result<BatchStream> {
     let (mut footer, source) = Footer::load(&request.file, request.footers.as_deref()).await?;
     let narrowing = &request.narrowing;
     let projection = schema::project(&footer, &request.fields)?;
-    let Some(filters) = LateFilters::new(&footer, narrowing)? else {
+    let Some(filters) = LateFilters::new(&footer, narrowing, &projection.leaves, request.file.is_local())? else {
         return Ok(futures::stream::empty().boxed());
     };
     let leaves: Vec<usize> = projection.leaves.iter().copied().chain(filters.leaves()).collect();

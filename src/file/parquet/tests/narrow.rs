@@ -18,6 +18,7 @@ use parquet::basic::Compression;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use proptest::prelude::*;
 
+use super::super::footer::Footer;
 use super::{fields, open, request, write};
 use crate::error::{Error, Result};
 use crate::file::{FilePredicate, FoundRows, Narrowing, PruneMetrics, PruneSwitches, ReadRequest, RowFilter};
@@ -160,6 +161,28 @@ async fn filters_that_spare_work_are_not_asked_where_pages_left_little() {
     }
 }
 
+#[tokio::test]
+async fn far_away_filters_that_spare_work_are_asked_where_much_is_spared() {
+    let columns = |names: &[&str]| columns().into_iter().filter(|f| names.contains(&f.name.as_str())).collect();
+    let filter = ByExpr::shared(&col("n").eq(lit(13i64)), columns(&["n"]));
+    let spares = || Arc::new(Spares(Arc::clone(&filter))) as Arc<dyn RowFilter>;
+    let one_page = || properties().set_max_row_group_row_count(Some(40)).set_data_page_row_count_limit(40);
+    let file = || file(one_page().set_write_batch_size(40).set_dictionary_enabled(true));
+    // The texts are worth a wait, the numbers are not; nor are the texts of a few rows.
+    let some = || Some(RowSelection::only(40, 10..13));
+    for (wanted, selection, filter, left) in [
+        (vec!["n", "s"], None, spares(), 1),
+        (vec!["n", "k"], None, spares(), 40),
+        (vec!["n", "k"], None, Arc::clone(&filter), 1),
+        (vec!["n", "s"], some(), spares(), 3),
+    ] {
+        let narrowing = Narrowing { row_filters: vec![filter], ..Narrowing::default() };
+        let request = ReadRequest { selection, narrowing, ..request(file(), columns(&wanted)).await };
+        assert!(!request.file.is_local());
+        assert_eq!(read(request).await.num_rows(), left, "{wanted:?}");
+    }
+}
+
 /// Who wants to know which rows are left.
 #[derive(Debug, Default)]
 struct Told(Mutex<Vec<Vec<u64>>>);
@@ -242,6 +265,29 @@ async fn bloom_filters_say_what_is_not_there() {
         let off = PruneSwitches { bloom_filters: false, ..PruneSwitches::default() };
         let without = rows(with_bloom.clone(), columns(), Narrowing { switches: off, ..predicate(&expr) }).await;
         assert!(without.num_rows() >= got);
+    }
+}
+
+#[tokio::test]
+async fn bloom_filters_of_booleans_are_not_asked() {
+    // Those of parquet-mr hold nothing.
+    let bytes = || {
+        write(
+            vec![("b", Arc::new(BooleanArray::from(vec![true; 4])) as ArrayRef)],
+            properties().set_bloom_filter_enabled(true).build(),
+        )
+    };
+    let list = || col("b").in_list(vec![lit(true), lit(false), lit(true), lit(false)], false);
+    for expr in [col("b").eq(lit(true)), list(), col("b").in_list(vec![lit(true)], false)] {
+        let columns = fields(&[("b", "BOOLEAN")]);
+        let predicate = Some(FilePredicate::new(columns.clone(), physical(&expr, &columns)));
+        let request = request(bytes(), columns).await;
+        let (footer, _) = Footer::load(&request.file, None).await.unwrap();
+        assert!(footer.metadata.row_group(0).column(0).bloom_filter_offset().is_some());
+        let narrowing = Narrowing { predicate, ..Narrowing::default() };
+        let metrics = narrowing.metrics.clone();
+        assert_eq!(read(ReadRequest { narrowing, ..request }).await.num_rows(), 4, "{expr}");
+        assert_eq!((metrics.row_groups_bloom.matched(), metrics.row_groups_bloom.pruned()), (0, 0), "{expr}");
     }
 }
 
