@@ -207,6 +207,25 @@ fn list_of(column: &ArrayRef) -> ArrayRef {
 }
 
 #[tokio::test]
+async fn a_key_of_a_variant_may_have_no_letters() {
+    // {"": 1, "a": 2}, beside a shredded value.
+    let (metadata, value) = ([1, 2, 0, 0, 1, b'a'], [2, 2, 0, 1, 0, 2, 4, 12, 1, 12, 2]);
+    let file = write_raw(
+        "optional group v { required binary metadata; optional binary value; optional int32 typed_value; }",
+        |group| {
+            let both = [metadata.to_vec().into(), vec![1, 0, 0].into()];
+            put::<ByteArrayType>(group, &both, Some(&[1, 1]), None);
+            put::<ByteArrayType>(group, &[value.to_vec().into()], Some(&[2, 1]), None);
+            put::<Int32Type>(group, &[7], Some(&[1, 2]), None);
+        },
+    );
+    let read = read_column(file, "v", "VARIANT").await.unwrap();
+    let column = |name: &str| read.as_struct().column_by_name(name).unwrap().as_binary::<i32>().clone();
+    assert_eq!(column("metadata").iter().flatten().collect::<Vec<_>>(), [&metadata[..], &[1, 0, 0]]);
+    assert_eq!(column("value").value(0), value);
+}
+
+#[tokio::test]
 async fn a_broken_variant_is_an_error() {
     let file = write_raw(
         "optional group v { required binary metadata; optional binary value; optional int32 typed_value; }",
