@@ -187,7 +187,8 @@ impl ScanContext {
         let conditions = || {
             let mut columns: Vec<usize> = self.filters.columns().into_iter().collect();
             columns.sort_unstable();
-            let column = |at: usize| self.spec.fields.get(at).map(|f| (at, f.id, f.data_type.to_string()));
+            // With the ids of nested fields, which the text of a type lacks.
+            let column = |at: usize| self.spec.fields.get(at).map(|field| (at, field));
             let columns = columns.into_iter().map(column).collect::<Option<Vec<_>>>()?;
             let exprs = self.filters.iter().map(|filter| Arc::clone(&filter.expr));
             // How a file's values become a column's depends on the zone.
@@ -334,4 +335,52 @@ fn columns_in(source: &SourceSchemas, columns: &[DataField]) -> Result<Vec<DataF
 fn written_fields(schema: &TableSchema, write_cols: Option<&[String]>) -> Vec<DataField> {
     let written = |f: &&DataField| write_cols.is_none_or(|names| names.contains(&f.name));
     schema.fields.iter().filter(written).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::execution::runtime_env::RuntimeEnv;
+    use datafusion::physical_expr::planner::logical2physical;
+    use datafusion::prelude::{col, lit};
+
+    use super::*;
+    use crate::spec::data_type::{DataType, TypeKind};
+
+    fn context(nested_id: i32, zone: Tz) -> ScanContext {
+        let runtime = Arc::new(RuntimeEnv::default());
+        let nested = DataField::new(nested_id, "a", TypeKind::Int.nullable());
+        let fields = vec![
+            DataField::new(0, "k", TypeKind::Int.nullable()),
+            DataField::new(1, "s", DataType { kind: TypeKind::Row(vec![nested]), nullable: true }),
+        ];
+        let spec = ScanSpec {
+            storage: Storage::new(&runtime),
+            cache: Arc::default(),
+            memory: MergeMemory::new(&runtime.memory_pool),
+            footers: None,
+            fields,
+            partition_fields: vec![],
+            partition_default_name: String::new(),
+            sources: HashMap::new(),
+            zone,
+            orc_legacy_ltz: false,
+            analyzed: None,
+            read_ahead: ReadAheadSettings::default(),
+        };
+        let context = ScanContext::new(Arc::new(spec), &[0, 1]).unwrap();
+        let schema = arrow_schema(&context.spec().fields);
+        let mut filters = ScanFilters::default();
+        let expr = logical2physical(&col("s").is_null().or(col("k").eq(lit(1))), &schema);
+        assert!(filters.add(&expr, false, &context.spec().fields, &[0, 1]).unwrap());
+        context.with_filters(filters)
+    }
+
+    #[test]
+    fn conditions_are_told_apart_by_their_columns_and_the_zone() {
+        let name = |context: ScanContext| context.conditions().unwrap().name().to_owned();
+        let (utc, other) = (chrono_tz::UTC, chrono_tz::Asia::Shanghai);
+        assert_eq!(name(context(7, utc)), name(context(7, utc)));
+        assert_ne!(name(context(7, utc)), name(context(8, utc)), "another nested field");
+        assert_ne!(name(context(7, utc)), name(context(7, other)));
+    }
 }

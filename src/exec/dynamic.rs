@@ -26,6 +26,7 @@ use crate::spec::arrow_type::column_type;
 use crate::spec::binary_row::BinaryRow;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::DataField;
+use crate::spec::datum::Datum;
 use crate::spec::table_schema::TableSchema;
 
 /// What the filters that may change say now, in the field ids of a branch; `None` where that is nothing.
@@ -113,9 +114,17 @@ pub fn residual<'a>(
         return Ok(predicate);
     }
     let values = BinaryRow::from_serialized(partition)?.decode(fields.iter().map(|f| &f.data_type))?;
-    Ok(Cow::Owned(
-        predicate.residual(&mut |leaf| Some(leaf.evaluate(values.get(place(leaf)?)?.as_ref()) == Some(true))),
-    ))
+    // Joins take `-0.0` for `0.0`, the conditions that they hand down do not: a zero decides nothing.
+    let is_zero = |value: &Datum| match value {
+        Datum::Float(value) => *value == 0.0,
+        Datum::Double(value) => *value == 0.0,
+        _ => false,
+    };
+    let holds = |leaf: &Leaf| {
+        let value = values.get(place(leaf)?)?.as_ref();
+        Some(value.is_some_and(is_zero) || leaf.evaluate(value) == Some(true))
+    };
+    Ok(Cow::Owned(predicate.residual(&mut |leaf| holds(leaf))))
 }
 
 /// The rows for which an expression on the table's columns is TRUE; `None` where nothing can be said.

@@ -62,7 +62,7 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
     };
     files.add_matched(1);
     let indexed = match apply_known(&context, unit, &mut narrowing) {
-        Some(rows) => Indexed::Rows(rows),
+        Some(known) => known,
         None => file_index::ask(&context, unit, lane.io(), &narrowing.metrics).await?,
     };
     match indexed {
@@ -94,7 +94,7 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
 }
 
 /// The rows that alone can fulfil the conditions, if an earlier query found them; if not, this one may.
-fn apply_known(context: &ScanContext, unit: &ScanUnit, narrowing: &mut Narrowing) -> Option<RowSelection> {
+fn apply_known(context: &ScanContext, unit: &ScanUnit, narrowing: &mut Narrowing) -> Option<Indexed> {
     let unit_rows = UnitRows::new(context, unit)?;
     let Some(known) = unit_rows.known() else {
         narrowing.found = Some(Arc::new(unit_rows));
@@ -102,7 +102,7 @@ fn apply_known(context: &ScanContext, unit: &ScanUnit, narrowing: &mut Narrowing
     };
     let any = known.wanted_rows() > 0;
     count_left(&narrowing.metrics.known_files, 1, usize::from(any));
-    Some(known)
+    Some(if any { Indexed::Rows(known) } else { Indexed::Skip })
 }
 
 /// The rows of a unit's file that are rows of the table; `None` where all are.

@@ -105,6 +105,9 @@ struct UnitFilter {
     exact: bool,
     /// Whether it may change while the query runs.
     changes: bool,
+    /// Whether a value of the partition is a floating-point zero. DataFusion joins `-0.0` and `0.0`, but the conditions
+    /// that its joins hand down tell them apart.
+    has_zero: bool,
 }
 
 impl UnitFilter {
@@ -127,16 +130,21 @@ impl UnitFilter {
             let value = value.ok_or_else(|| Error::internal("a filter's column is nowhere"))?;
             Ok(Arc::new(Literal::new(value.clone())))
         })?;
-        Ok(Self::of(mapping, expr, filter.exact))
+        let of_filter = of_partition.iter().filter_map(|(_, field)| partition(field)).filter_map(|at| values.get(at));
+        let has_zero = of_filter.into_iter().any(is_float_zero);
+        Ok(Self { has_zero, ..Self::of(mapping, expr, filter.exact) })
     }
 
     fn of(mapping: Arc<SchemaMapping>, expr: Arc<dyn PhysicalExpr>, exact: bool) -> Self {
         let changes = DynamicFilterTracking::classify(&expr).contains_dynamic_filter();
-        Self { mapping, expr, exact, changes }
+        Self { mapping, expr, exact, changes, has_zero: false }
     }
 
     /// Whether all rows of the file fulfil it, or none, as far as that can be told without reading.
     fn known(&self) -> Option<bool> {
+        if self.changes && self.has_zero {
+            return None;
+        }
         let expr = nulls_for_absent(&self.expr, &self.mapping).ok()?;
         let expr = snapshot_physical_expr(expr).ok()?;
         constant(&expr, self.mapping.schema())
@@ -156,6 +164,14 @@ impl RowFilter for UnitFilter {
         let mapped = self.mapping.apply(batch.clone())?;
         let failed = |e| Error::new(crate::error::ErrorKind::Internal, "a filter failed").caused_by(e);
         lookup::fulfilling(self.expr.as_ref(), &mapped).map_err(failed)
+    }
+}
+
+fn is_float_zero(value: &ScalarValue) -> bool {
+    match value {
+        ScalarValue::Float32(Some(value)) => *value == 0.0,
+        ScalarValue::Float64(Some(value)) => *value == 0.0,
+        _ => false,
     }
 }
 
@@ -370,6 +386,29 @@ mod tests {
         assert_eq!(filter.known(), None);
         let now = snapshot_physical_expr(Arc::clone(predicate.expr())).unwrap();
         assert_eq!(now.to_string(), "renamed@0 > 7");
+    }
+
+    #[test]
+    fn zeros_of_partitions_decide_nothing_that_a_join_says() {
+        let schema = Arc::clone(mapping().schema());
+        let (zero, other) = (lit(-0.0f64), lit(1.5f64));
+        for (value, at_zero, known) in [(&zero, true, None), (&zero, false, Some(false)), (&other, false, Some(false))]
+        {
+            // As it is where the partition's value stands for the column.
+            let equal = value.clone().in_list(vec![lit(0.0f64)], false);
+            let dynamic = DynamicFilterPhysicalExpr::new(vec![], logical2physical(&equal, &schema));
+            let filter = UnitFilter::of(mapping(), Arc::new(dynamic), false);
+            assert_eq!(UnitFilter { has_zero: at_zero, ..filter }.known(), known, "{value}");
+        }
+        for (value, want) in [
+            (ScalarValue::Float64(Some(-0.0)), true),
+            (ScalarValue::Float32(Some(0.0)), true),
+            (ScalarValue::Float64(Some(f64::NAN)), false),
+            (ScalarValue::Float32(None), false),
+            (ScalarValue::Int32(Some(0)), false),
+        ] {
+            assert_eq!(is_float_zero(&value), want, "{value}");
+        }
     }
 
     #[test]

@@ -31,9 +31,10 @@ impl UnitRows {
             return None;
         }
         let rows = usize::try_from(unit.file.meta.row_count).ok()?;
-        let (file, branch) = (&unit.file, &unit.branch);
+        // A file may be of several partitions: those of a chain table are.
+        let (file, of) = (&unit.file, (&unit.branch, &unit.partition));
         let deletion = file.deletion.as_ref().map(|deletion| (&deletion.path, deletion.offset, deletion.length));
-        let name = format!("{}\n{:?} {deletion:?} {branch:?}\nwhere {}", file.path, file.range, conditions.name());
+        let name = format!("{}\n{:?} {deletion:?} {of:?}\nwhere {}", file.path, file.range, conditions.name());
         let key = CacheKey::new(CacheKind::FilteredFile, name);
         Some(Self { cache: Arc::clone(&context.spec().cache), key, conditions, rows })
     }

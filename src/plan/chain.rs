@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::intervals::{compare, sections};
+use super::intervals::{compare, planned_sections};
 use super::prune::Pruning;
 use super::scan_plan::{BranchPlan, PlannedBranch, ScanPlan, ScanRequest, plan_other_branch};
 use crate::error::{Error, Result};
@@ -74,14 +74,10 @@ fn check_chain(request: &ScanRequest<'_>) -> Result<()> {
         _ if schema.primary_keys.is_empty() || schema.partition_keys.is_empty() => {
             refuse("without primary key or partitions")
         }
-        MergeEngine::Deduplicate | MergeEngine::PartialUpdate if options.deletion_vectors_enabled => {
-            refuse("with deletion vectors")
-        }
-        MergeEngine::Deduplicate | MergeEngine::PartialUpdate if !options.time_travel().is_empty() => {
-            refuse("at an earlier time")
-        }
-        MergeEngine::Deduplicate | MergeEngine::PartialUpdate => Ok(()),
-        other => refuse(&format!("with the merge engine '{}'", other.as_str())),
+        MergeEngine::FirstRow => refuse("with the merge engine 'first-row'"),
+        _ if options.deletion_vectors_enabled => refuse("with deletion vectors"),
+        _ if !options.time_travel().is_empty() => refuse("at an earlier time"),
+        MergeEngine::Deduplicate | MergeEngine::PartialUpdate | MergeEngine::Aggregation => Ok(()),
     }
 }
 
@@ -163,7 +159,8 @@ impl Link {
         let start = starts.splits.get()?.iter().filter(|split| Some(&split.partition) == self.start.as_ref());
         let change = changes.splits.get()?.iter().filter(|split| self.changes.contains(&split.partition));
         let mut buckets: BTreeMap<i32, (DataSplit, Vec<SplitFile>)> = BTreeMap::new();
-        for split in start.chain(change) {
+        // In this order files decide between versions of equal age. Java: `ChainSplit`.
+        for split in change.chain(start) {
             let empty = || (self.empty_split(split, changes), vec![]);
             let (merged, files) = buckets.entry(split.bucket).or_insert_with(empty);
             if merged.total_buckets != split.total_buckets {
@@ -172,7 +169,7 @@ impl Link {
             files.extend(split.all_files().cloned());
         }
         let merged = |(mut split, files): (DataSplit, Vec<SplitFile>)| {
-            let sections = sections(files, &key_types, |file| &file.meta)?;
+            let sections = planned_sections(files, &key_types, |file| &file.meta)?;
             split.sections = sections.into_iter().map(|runs| Section { runs }).collect();
             Ok(split)
         };

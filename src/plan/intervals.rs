@@ -8,7 +8,7 @@
 //! files     |--a--| |-----c-----|          |--e--|
 //!             |---b---|  |--d--|
 //! sections  |----------1--------|          |--2--|
-//! runs      1: [a c] [b d]                 2: [e]
+//! runs      1: [b d] [a c]                 2: [e]
 //! ```
 //!
 //! Java: `IntervalPartition`.
@@ -36,11 +36,38 @@ struct Ranged<T> {
 pub type SortedRun<T> = Vec<T>;
 
 /// The sections of the files of a bucket, in key order; each is a list of runs.
+///
+/// The order of the runs decides between versions of equal age ([`ties`](crate::exec::merge::ties)): it is that of the
+/// reference, which deals the files of a split out twice, when it is planned and when it is read, and leaves the runs as
+/// its queue has them.
 pub fn sections<T>(
     files: Vec<T>,
     key_types: &[DataType],
     meta: impl Fn(&T) -> &DataFileMeta,
 ) -> Result<Vec<Vec<SortedRun<T>>>> {
+    let again = |section| {
+        let mut planned: Vec<Ranged<T>> = dealt(section).into_iter().flatten().collect();
+        planned.sort_by(compare_ranges);
+        planned
+    };
+    Ok(ranged_sections(files, key_types, meta)?.into_iter().map(|section| files_of(dealt(again(section)))).collect())
+}
+
+/// The same of files that were planned as parts of several splits, and are read as one.
+pub fn planned_sections<T>(
+    files: Vec<T>,
+    key_types: &[DataType],
+    meta: impl Fn(&T) -> &DataFileMeta,
+) -> Result<Vec<Vec<SortedRun<T>>>> {
+    Ok(ranged_sections(files, key_types, meta)?.into_iter().map(|section| files_of(dealt(section))).collect())
+}
+
+/// Files of which none has keys between those of others, sorted by their least keys.
+fn ranged_sections<T>(
+    files: Vec<T>,
+    key_types: &[DataType],
+    meta: impl Fn(&T) -> &DataFileMeta,
+) -> Result<Vec<Vec<Ranged<T>>>> {
     let key = |bytes: &[u8]| BinaryRow::from_serialized(bytes)?.decode(key_types);
     let mut ranged = vec![];
     for file in files {
@@ -48,7 +75,7 @@ pub fn sections<T>(
         let named = |key: Result<Key>| key.map_err(|e| e.in_file(&meta(&file).file_name));
         ranged.push(Ranged { min: named(min)?, max: named(max)?, file });
     }
-    ranged.sort_by(|a, b| compare(&a.min, &b.min).then_with(|| compare(&a.max, &b.max)));
+    ranged.sort_by(compare_ranges);
     let mut sections: Vec<Vec<Ranged<T>>> = vec![];
     let mut bound: Option<Key> = None;
     for file in ranged {
@@ -61,23 +88,80 @@ pub fn sections<T>(
             None => sections.push(vec![file]),
         }
     }
-    Ok(sections.into_iter().map(runs).collect())
+    Ok(sections)
+}
+
+fn files_of<T>(runs: Vec<Vec<Ranged<T>>>) -> Vec<SortedRun<T>> {
+    runs.into_iter().map(|run| run.into_iter().map(|file| file.file).collect()).collect()
+}
+
+fn compare_ranges<T>(a: &Ranged<T>, b: &Ranged<T>) -> Ordering {
+    compare(&a.min, &b.min).then_with(|| compare(&a.max, &b.max))
 }
 
 /// Deals the files of a section, sorted by their least key, out to as few runs as possible.
-fn runs<T>(section: Vec<Ranged<T>>) -> Vec<SortedRun<T>> {
-    let mut runs: Vec<Vec<Ranged<T>>> = vec![];
+fn dealt<T>(section: Vec<Ranged<T>>) -> Vec<Vec<Ranged<T>>> {
+    let mut queue = RunQueue { runs: vec![] };
     for file in section {
-        let last = |run: &Vec<Ranged<T>>| run.last().map(|f| f.max.clone()).unwrap_or_default();
-        let lowest = (0..runs.len()).min_by(|a, b| compare(&last(&runs[*a]), &last(&runs[*b])));
-        let fits =
-            lowest.and_then(|at| runs.get_mut(at)).filter(|run| compare(&file.min, &last(run)) == Ordering::Greater);
-        match fits {
-            Some(run) => run.push(file),
-            None => runs.push(vec![file]),
+        match queue.poll() {
+            Some(mut run) if compare(&file.min, last_key(&run)) == Ordering::Greater => {
+                run.push(file);
+                queue.offer(run);
+            }
+            lowest => {
+                queue.offer(vec![file]);
+                lowest.into_iter().for_each(|run| queue.offer(run));
+            }
         }
     }
-    runs.into_iter().map(|run| run.into_iter().map(|f| f.file).collect()).collect()
+    queue.runs
+}
+
+/// The greatest key of a run.
+fn last_key<T>(run: &[Ranged<T>]) -> &[Option<Datum>] {
+    run.last().map(|file| file.max.as_slice()).unwrap_or_default()
+}
+
+/// Runs, the one that ends with the least key first. Java: `java.util.PriorityQueue`, a binary heap, step for step.
+struct RunQueue<T> {
+    runs: Vec<Vec<Ranged<T>>>,
+}
+
+impl<T> RunQueue<T> {
+    fn offer(&mut self, run: Vec<Ranged<T>>) {
+        self.runs.push(run);
+        let mut at = self.runs.len() - 1;
+        while let Some(parent) = at.checked_sub(1).map(|below| below / 2) {
+            if !self.is_less(at, parent) {
+                break;
+            }
+            self.runs.swap(at, parent);
+            at = parent;
+        }
+    }
+
+    fn poll(&mut self) -> Option<Vec<Ranged<T>>> {
+        if self.runs.is_empty() {
+            return None;
+        }
+        let first = self.runs.swap_remove(0);
+        let mut at = 0;
+        while 2 * at + 1 < self.runs.len() {
+            let (left, right) = (2 * at + 1, 2 * at + 2);
+            let least = if right < self.runs.len() && self.is_less(right, left) { right } else { left };
+            if !self.is_less(least, at) {
+                break;
+            }
+            self.runs.swap(at, least);
+            at = least;
+        }
+        Some(first)
+    }
+
+    fn is_less(&self, a: usize, b: usize) -> bool {
+        let key = |at: usize| self.runs.get(at).map(|run| last_key(run)).unwrap_or_default();
+        compare(key(a), key(b)) == Ordering::Less
+    }
 }
 
 /// Column by column, NULL first. As in the merge of keys, `-0.0` and `0.0` are one key.
@@ -121,7 +205,19 @@ mod tests {
     #[test]
     fn the_drawing() {
         let got = names(vec![file(50, 60), file(1, 10), file(5, 15), file(12, 30), file(20, 28)]);
-        assert_eq!(got, [vec![vec!["1-10", "12-30"], vec!["5-15", "20-28"]], vec![vec!["50-60"]]]);
+        assert_eq!(got, [vec![vec!["5-15", "20-28"], vec!["1-10", "12-30"]], vec![vec!["50-60"]]]);
+    }
+
+    #[test]
+    fn runs_stand_as_in_the_queue_of_the_reference() {
+        let one = |name: &str| vec![name.to_owned()];
+        for (files, want) in [
+            (vec![file(1, 10), file(2, 20), file(3, 5)], ["3-5", "2-20", "1-10"]),
+            (vec![file(1, 9), file(2, 9), file(3, 9)], ["1-9", "3-9", "2-9"]),
+            (vec![file(1, 30), file(2, 20), file(3, 25)], ["2-20", "1-30", "3-25"]),
+        ] {
+            assert_eq!(names(files), [want.map(one)]);
+        }
     }
 
     #[test]

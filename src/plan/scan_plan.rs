@@ -236,8 +236,10 @@ impl BranchPlanner<'_> {
     async fn of_snapshot(&self, snapshot: &Snapshot) -> Result<(Splits, Schemas, HashSet<Arc<[u8]>>)> {
         let manager = self.request.manager;
         let reader = ManifestReader::new(manager.storage().clone(), manager.table().clone());
-        let (live, index_files) =
-            futures::try_join!(self.live_entries(&reader, snapshot), reader.index_files(snapshot))?;
+        // Vectors count where the table has them now. Java: `SnapshotReaderImpl.generateSplits`.
+        let vectors = self.request.options.deletion_vectors_enabled;
+        let index_files = async { if vectors { reader.index_files(snapshot).await } else { Ok(vec![]) } };
+        let (live, index_files) = futures::try_join!(self.live_entries(&reader, snapshot), index_files)?;
         let unknown = self.pruning.unknown_schemas(live.schema_ids().iter().copied());
         self.pruning.learn_schemas(manager, &unknown).await;
         let ScanRequest { version, options, read_optimized, .. } = self.request;

@@ -18,4 +18,5 @@ pub mod marks;
 pub mod memory;
 pub mod section;
 pub mod survivors;
+pub mod ties;
 pub mod tournament;

@@ -21,7 +21,8 @@ use super::key_reader::{KeyFile, KeyReader, known_of, read_ahead};
 use super::lowest_level::LowestLevel;
 use super::memory::Held;
 use super::survivors::{Keep, Survivors};
-use super::tournament::{Sink, merge_keys};
+use super::ties::merge_tied_keys;
+use super::tournament::{Outcome, Sink, merge_keys};
 use crate::cache::{CacheKey, CacheKind, CacheValue};
 use crate::error::{Error, Result};
 use crate::exec::assign::{MergedFile, ScanUnit};
@@ -164,7 +165,9 @@ impl MergeSection {
     async fn find(&self, reader: KeyReader, filter: Option<KeyFilter>) -> Result<Found> {
         let cache = Arc::clone(&reader.context.spec().cache);
         let held = reader.context.spec().memory.hold(0)?;
-        let key = CacheKey::new(CacheKind::MergedSection, self.cache_name(&reader.spec));
+        let scan = reader.context.spec();
+        let name = format!("{} {} {}", scan.zone, scan.orc_legacy_ltz, self.cache_name(&reader.spec));
+        let key = CacheKey::new(CacheKind::MergedSection, name);
         if let Some(filter) = filter {
             let kept = Conditions::new(filter.conditions().iter().cloned(), "");
             let kept = kept.map(|conditions| (kept_rows_key(&key, &conditions), conditions));
@@ -193,8 +196,8 @@ impl MergeSection {
         Ok(Found { merged, _held: Some(held) })
     }
 
-    /// The files, run by run, and the range of keys that is read of them.
-    async fn key_files(&self, reader: &KeyReader) -> Result<(Vec<Vec<KeyFile>>, KeyRange)> {
+    /// The files, run by run.
+    fn all_files(&self) -> Vec<Vec<KeyFile>> {
         let known = known_of(&self.section.runs);
         let mut known = known.into_iter();
         let mut number = 0..;
@@ -204,7 +207,12 @@ impl MergeSection {
             known: known.next().unwrap_or_default(),
             selection: None,
         };
-        let mut runs: Vec<Vec<_>> = self.section.runs.iter().map(|run| run.iter().map(&mut file).collect()).collect();
+        self.section.runs.iter().map(|run| run.iter().map(&mut file).collect()).collect()
+    }
+
+    /// The files, run by run, and the range of keys that is read of them.
+    async fn key_files(&self, reader: &KeyReader) -> Result<(Vec<Vec<KeyFile>>, KeyRange)> {
+        let mut runs = self.all_files();
         let range = match self.part {
             Some(part) => KeyRange::find(&reader.context, &reader.spec, &runs, part, &reader.lane).await?,
             None => KeyRange::default(),
@@ -224,7 +232,7 @@ impl MergeSection {
         runs.iter().flatten().map(rows).fold(0, usize::saturating_add) <= all / 2
     }
 
-    /// Names everything that the result of merging depends on.
+    /// Names everything that the result of merging depends on, but for what decides how files are read.
     fn cache_name(&self, spec: &MergeSpec) -> String {
         let columns = |fields: &[DataField]| fields.iter().map(|f| (f.id, f.data_type.to_string())).collect::<Vec<_>>();
         let rule = match &spec.rule {
@@ -246,18 +254,39 @@ impl MergeSection {
     }
 
     async fn merge(&self, reader: &KeyReader, runs: Vec<Vec<KeyFile>>, range: KeyRange, held: &Held) -> Result<Merged> {
+        let range = Arc::new(range);
+        match self.merge_keys(reader, runs, &range, held, false).await? {
+            Some(merged) => Ok(merged),
+            // What decides is in all rows of the section.
+            None => {
+                let reader = KeyReader { filter: None, ..reader.clone() };
+                let merged = self.merge_keys(&reader, self.all_files(), &range, held, true).await?;
+                merged.ok_or_else(|| Error::internal("versions that are tied although their order was found"))
+            }
+        }
+    }
+
+    /// Merges the rows of a range; `None` where versions are tied, unless these are `expected`.
+    async fn merge_keys(
+        &self,
+        reader: &KeyReader,
+        runs: Vec<Vec<KeyFile>>,
+        range: &Arc<KeyRange>,
+        held: &Held,
+        expected: bool,
+    ) -> Result<Option<Merged>> {
         match &reader.spec.rule {
             Rule::Keep(keep) => {
                 let mut sink = Survivors::new(*keep, self.files().map(rows_of));
-                self.merge_into(reader, (runs, range), &mut sink, held).await?;
-                Ok(Merged::of_rows(sink.finish()))
+                let outcome = self.merge_into(reader, (runs, range), &mut sink, held, expected).await?;
+                Ok((outcome == Outcome::Done).then(|| Merged::of_rows(sink.finish())))
             }
             Rule::Combine(_) => {
                 let of_runs: Vec<_> = self.section.runs.iter().map(|run| run.iter().map(rows_of).collect()).collect();
                 let mut sink = GroupSink::new(&of_runs)?;
-                self.merge_into(reader, (runs, range), &mut sink, held).await?;
+                let outcome = self.merge_into(reader, (runs, range), &mut sink, held, expected).await?;
                 let (rows, groups) = sink.finish();
-                Ok(Merged { rows, groups: Some(Arc::new(groups)) })
+                Ok((outcome == Outcome::Done).then(|| Merged { rows, groups: Some(Arc::new(groups)) }))
             }
         }
     }
@@ -265,20 +294,16 @@ impl MergeSection {
     async fn merge_into<S: Sink>(
         &self,
         reader: &KeyReader,
-        (runs, range): (Vec<Vec<KeyFile>>, KeyRange),
+        (runs, range): (Vec<Vec<KeyFile>>, &Arc<KeyRange>),
         sink: &mut S,
         held: &Held,
-    ) -> Result<()> {
-        let (range, number) = (Arc::new(range), runs.len());
-        // Runs are read beside each other.
-        let beside = || KeyReader { lane: reader.lane.beside(), ..reader.clone() };
-        let keys = |files| read_ahead(beside().keys(files, Arc::clone(&range), number));
-        let runs = runs.into_iter().map(keys).collect();
+        tied: bool,
+    ) -> Result<Outcome> {
         if reader.spec.lowest_level_only {
             let levels = self.files().map(|f| f.meta.level).collect();
-            return merge_keys(runs, &mut LowestLevel::new(sink, levels), Some(held)).await;
+            return merge_runs(reader, (runs, range), &mut LowestLevel::new(sink, levels), held, tied).await;
         }
-        merge_keys(runs, sink, Some(held)).await
+        merge_runs(reader, (runs, range), sink, held, tied).await
     }
 
     /// A part of its keys.
@@ -300,6 +325,27 @@ impl MergeSection {
         let (branch, partition) = (self.branch.clone(), Arc::clone(&self.partition));
         ScanUnit { branch, partition, bucket: self.bucket, file: file.clone(), merge: None }
     }
+}
+
+/// Tells `sink` of the rows of runs whose keys are in a range; of runs that are `tied`, all rows must be there.
+async fn merge_runs<S: Sink>(
+    reader: &KeyReader,
+    (runs, range): (Vec<Vec<KeyFile>>, &Arc<KeyRange>),
+    sink: &mut S,
+    held: &Held,
+    tied: bool,
+) -> Result<Outcome> {
+    let number = runs.len();
+    let read = if tied { Arc::default() } else { Arc::clone(range) };
+    // Runs are read beside each other.
+    let beside = || KeyReader { lane: reader.lane.beside(), ..reader.clone() };
+    let keys = |files| read_ahead(beside().keys(files, Arc::clone(&read), number));
+    let runs = runs.into_iter().map(keys).collect();
+    if tied {
+        merge_tied_keys(runs, range, sink, Some(held)).await?;
+        return Ok(Outcome::Done);
+    }
+    merge_keys(runs, sink, Some(held)).await
 }
 
 /// Under which name the rows are kept that are found under conditions on key columns; `all` names those that are found

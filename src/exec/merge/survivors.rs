@@ -74,6 +74,10 @@ impl Sink for Survivors {
         }
     }
 
+    fn heeds_newest_only(&self) -> bool {
+        self.keep == Keep::Newest { ignore_delete: false }
+    }
+
     fn heap_bytes(&self) -> usize {
         self.rows.heap_bytes()
     }
@@ -85,11 +89,14 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, Int32Array};
+    use futures::stream::BoxStream;
     use futures::{StreamExt, stream};
     use proptest::prelude::*;
 
+    use super::super::key_range::KeyRange;
     use super::super::keys::KeyEncoder;
-    use super::super::tournament::{Kinds, Positions, Sequences, merge_keys};
+    use super::super::ties::merge_tied_keys;
+    use super::super::tournament::{Kinds, Outcome, Positions, Sequences, merge_keys};
     use super::*;
     use crate::spec::data_type::{DataField, TypeKind};
     use crate::spec::row_kind::RowKind;
@@ -115,9 +122,24 @@ mod tests {
     }
 
     fn survivors(runs: &[Vec<Row>], size: usize, keep: Keep) -> Result<Vec<Row>> {
-        let streams = runs.iter().enumerate().map(|(file, rows)| stream::iter(batches(file, rows, size)).boxed());
         let mut sink = Survivors::new(keep, runs.iter().map(Vec::len));
-        futures::executor::block_on(merge_keys(streams.collect(), &mut sink, None))?;
+        let outcome = futures::executor::block_on(merge_keys(streams(runs, size), &mut sink, None))?;
+        assert_eq!(outcome, Outcome::Done);
+        Ok(rows_of(runs, sink))
+    }
+
+    /// The same, by the way for ties.
+    fn survivors_of_ties(runs: &[Vec<Row>], size: usize, keep: Keep) -> Vec<Row> {
+        let (mut sink, range) = (Survivors::new(keep, runs.iter().map(Vec::len)), KeyRange::default());
+        futures::executor::block_on(merge_tied_keys(streams(runs, size), &range, &mut sink, None)).unwrap();
+        rows_of(runs, sink)
+    }
+
+    fn streams(runs: &[Vec<Row>], size: usize) -> Vec<BoxStream<'static, Result<KeyBatch>>> {
+        runs.iter().enumerate().map(|(file, rows)| stream::iter(batches(file, rows, size)).boxed()).collect()
+    }
+
+    fn rows_of(runs: &[Vec<Row>], sink: Survivors) -> Vec<Row> {
         let mut rows = vec![];
         for (run, selection) in runs.iter().zip(sink.finish()) {
             let bits = selection.slice(0..run.len());
@@ -126,7 +148,7 @@ mod tests {
             );
         }
         rows.sort_by_key(|r| r.0);
-        Ok(rows)
+        rows
     }
 
     /// Row at a time: all versions of each key in order of age.
@@ -168,8 +190,32 @@ mod tests {
         fn what_survives_is_what_the_model_keeps(runs in any_runs(), size in 1usize..9, ignore in any::<bool>()) {
             for keep in [Keep::Newest { ignore_delete: ignore }, Keep::Oldest { ignore_delete: true }] {
                 prop_assert_eq!(survivors(&runs, size, keep).unwrap(), model(&runs, keep));
+                prop_assert_eq!(survivors_of_ties(&runs, size, keep), model(&runs, keep));
             }
         }
+    }
+
+    #[test]
+    fn versions_of_equal_age_stand_as_the_reference_has_them() {
+        let (newest, any) = (Keep::Newest { ignore_delete: false }, Keep::Newest { ignore_delete: true });
+        let add = |key, sequence| (key, sequence, RowKind::Insert);
+        let delete = |key, sequence| (key, sequence, RowKind::Delete);
+        // Of two runs that begin with the key the first has the newest version; else the one that came to it last.
+        let first = [vec![add(1, 5)], vec![delete(1, 5)]];
+        assert_eq!(survivors_of_ties(&first, 2, newest), [add(1, 5)]);
+        let second = [vec![delete(1, 5)], vec![add(1, 5)]];
+        assert_eq!(survivors_of_ties(&second, 2, newest), []);
+        let later = [vec![delete(2, 5)], vec![add(1, 1), add(2, 5)]];
+        assert_eq!(survivors_of_ties(&later, 2, newest), [add(1, 1), add(2, 5)]);
+        let mut sink = Survivors::new(newest, [1, 1]);
+        let outcome = |runs: &[Vec<Row>], sink: &mut Survivors| {
+            futures::executor::block_on(merge_keys(streams(runs, 2), sink, None)).unwrap()
+        };
+        assert_eq!(outcome(&first, &mut sink), Outcome::Tied);
+        // Ties among older versions do not matter, unless the newest may be passed over.
+        let older = [vec![add(1, 5)], vec![add(1, 5)], vec![add(1, 9)]];
+        assert_eq!(survivors(&older, 2, newest).unwrap(), [add(1, 9)]);
+        assert_eq!(outcome(&older, &mut Survivors::new(any, [1, 1, 1])), Outcome::Tied);
     }
 
     #[test]

@@ -8,6 +8,9 @@
 //! Batches are merged window by window: one batch of each run, until the first of them ends. A window is merged without
 //! waiting, and by code made for the form of the keys. A key that may go on in the next batch is carried over.
 //!
+//! Versions may be of equal age. Where the sink needs to know their order, merging gives up ([`Outcome::Tied`]), and
+//! [`ties`](super::ties) finds out what the reference makes of it.
+//!
 //! Java: `SortMergeReaderWithLoserTree`; the order of versions is that of `MergeSorter` and `UserDefinedSeqComparator`.
 
 use std::cmp::Ordering;
@@ -146,14 +149,13 @@ impl Version<'_> {
         self.batch.positions.at(self.row)
     }
 
-    /// Older versions first: by the user's sequence columns, the sequence number, retracts before adds.
-    fn compare_age(&self, other: &Self) -> Ordering {
+    /// Older versions first: by the user's sequence columns, then by the sequence number.
+    pub fn compare_age(&self, other: &Self) -> Ordering {
         let user = match (&self.batch.user_sequences, &other.batch.user_sequences) {
             (Some(a), Some(b)) => a.row(self.row).cmp(&b.row(other.row)),
             _ => Ordering::Equal,
         };
         user.then_with(|| self.batch.sequence(self.row).cmp(&other.batch.sequence(other.row)))
-            .then_with(|| other.kind().is_retract().cmp(&self.kind().is_retract()))
     }
 }
 
@@ -162,24 +164,45 @@ pub trait Sink {
     /// Rows of a batch whose keys no other rows have.
     fn single(&mut self, batch: &KeyBatch, rows: Range<usize>) -> Result<()>;
 
-    /// At least two rows of one key, oldest version first. Those of equal age stand in the order of their runs.
+    /// At least two rows of one key, oldest version first.
     fn group(&mut self, versions: &[Version<'_>]) -> Result<()>;
+
+    /// Whether it only matters which version of a key is the newest.
+    fn heeds_newest_only(&self) -> bool {
+        false
+    }
 
     /// The memory it holds, in bytes.
     fn heap_bytes(&self) -> usize;
 }
 
+/// How merging ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    /// The sink has heard of all rows.
+    Done,
+    /// There are versions of equal age, whose order the sink needs. What it has heard is of no use.
+    Tied,
+}
+
 /// A run: its batches, and where merging is in them.
-struct Cursor {
+pub struct Cursor {
     batches: Fuse<BoxStream<'static, Result<KeyBatch>>>,
     /// `None` once the run has ended.
-    batch: Option<Arc<KeyBatch>>,
-    row: usize,
+    pub batch: Option<Arc<KeyBatch>>,
+    /// The row in it.
+    pub row: usize,
 }
 
 impl Cursor {
+    /// Before the first batch.
+    pub fn new(batches: Fuse<BoxStream<'static, Result<KeyBatch>>>) -> Self {
+        Self { batches, batch: None, row: 0 }
+    }
+
     /// Goes on to the next batch where there is no row left in this one.
-    async fn fill(&mut self) -> Result<()> {
+    pub async fn fill(&mut self) -> Result<()> {
         if self.batch.as_ref().is_some_and(|batch| self.row < batch.rows()) {
             return Ok(());
         }
@@ -202,16 +225,17 @@ pub async fn merge_keys<S: Sink>(
     runs: Vec<BoxStream<'static, Result<KeyBatch>>>,
     sink: &mut S,
     held: Option<&Held>,
-) -> Result<()> {
-    let mut cursors: Vec<_> =
-        runs.into_iter().map(|batches| Cursor { batches: batches.fuse(), batch: None, row: 0 }).collect();
+) -> Result<Outcome> {
+    let mut cursors: Vec<_> = runs.into_iter().map(|batches| Cursor::new(batches.fuse())).collect();
     let mut carried: Vec<Carried> = vec![];
     loop {
         for cursor in &mut cursors {
             cursor.fill().await?;
         }
-        if !merge_window(&mut cursors, &mut carried, sink)? {
-            break;
+        match merge_window(&mut cursors, &mut carried, sink)? {
+            Some(Outcome::Done) => {}
+            Some(Outcome::Tied) => return Ok(Outcome::Tied),
+            None => break,
         }
         held.map_or(Ok(()), |held| held.resize(sink.heap_bytes()))?;
     }
@@ -219,29 +243,43 @@ pub async fn merge_keys<S: Sink>(
     tell(&mut last, sink)
 }
 
-/// Merges until a batch ends; false where all runs have ended.
-fn merge_window<S: Sink>(cursors: &mut [Cursor], carried: &mut Vec<Carried>, sink: &mut S) -> Result<bool> {
-    let Some(batch) = cursors.iter().find_map(|cursor| cursor.batch.as_ref()) else { return Ok(false) };
-    let (rows, rest) = match &batch.keys {
+/// Merges until a batch ends; `None` where all runs have ended.
+fn merge_window<S: Sink>(cursors: &mut [Cursor], carried: &mut Vec<Carried>, sink: &mut S) -> Result<Option<Outcome>> {
+    let Some(batch) = cursors.iter().find_map(|cursor| cursor.batch.as_ref()) else { return Ok(None) };
+    let merged = match &batch.keys {
         Keys::Small(_) => Window::<&[u64]>::new(cursors, carried)?.merge(sink)?,
         Keys::Fixed(_) => Window::<&[u128]>::new(cursors, carried)?.merge(sink)?,
         Keys::Rows(_) => Window::<&Rows>::new(cursors, carried)?.merge(sink)?,
     };
+    let Some((rows, rest)) = merged else { return Ok(Some(Outcome::Tied)) };
     *carried = rest;
     cursors.iter_mut().zip(rows).for_each(|(cursor, row)| cursor.row = row);
-    Ok(true)
+    Ok(Some(Outcome::Done))
 }
 
 /// Tells of the rows of one key.
-fn tell<S: Sink>(versions: &mut [Version<'_>], sink: &mut S) -> Result<()> {
+fn tell<S: Sink>(versions: &mut [Version<'_>], sink: &mut S) -> Result<Outcome> {
     match versions {
-        [] => Ok(()),
-        [alone] => sink.single(alone.batch, alone.row..alone.row + 1),
+        [] => {}
+        [alone] => sink.single(alone.batch, alone.row..alone.row + 1)?,
         _ => {
-            versions.sort_by(Version::compare_age);
-            sink.group(versions)
+            // Versions that stand beside each other in the end were compared.
+            let mut tied = false;
+            versions.sort_by(|a, b| {
+                let order = a.compare_age(b);
+                tied |= order == Ordering::Equal;
+                order
+            });
+            if tied && sink.heeds_newest_only() {
+                tied = matches!(versions, [.., a, b] if a.compare_age(b) == Ordering::Equal);
+            }
+            if tied {
+                return Ok(Outcome::Tied);
+            }
+            sink.group(versions)?;
         }
     }
+    Ok(Outcome::Done)
 }
 
 /// Keys of one form.
@@ -363,15 +401,18 @@ impl<'a, C: KeyColumn<'a>> Window<'a, C> {
         Ok(Self { runs, heads, group, group_key: first.transpose()?.flatten() })
     }
 
-    /// Merges until a batch ends. Returns where each run is, and the rows of a key that may go on.
-    fn merge<S: Sink>(mut self, sink: &mut S) -> Result<(Vec<usize>, Vec<Carried>)> {
+    /// Merges until a batch ends. Returns where each run is, and the rows of a key that may go on; `None` where versions
+    /// are tied.
+    fn merge<S: Sink>(mut self, sink: &mut S) -> Result<Option<(Vec<usize>, Vec<Carried>)>> {
         let mut tree = LoserTree::new(self.heads.len(), |a, b| less(&self.heads, a, b));
         let mut last = None;
         loop {
             let run = tree.winner();
             let Some(head) = self.heads.get(run).copied().flatten() else { break };
             if self.group_key.is_some_and(|key| key != head) {
-                tell(&mut self.group, sink)?;
+                if tell(&mut self.group, sink)? == Outcome::Tied {
+                    return Ok(None);
+                }
                 self.group.clear();
                 self.group_key = None;
             }
@@ -388,7 +429,7 @@ impl<'a, C: KeyColumn<'a>> Window<'a, C> {
             tree.replay(|a, b| less(&self.heads, a, b));
         }
         let carried = self.group.iter().map(|version| (Arc::clone(version.batch), version.row)).collect();
-        Ok((self.runs.into_iter().map(|run| run.row).collect(), carried))
+        Ok(Some((self.runs.into_iter().map(|run| run.row).collect(), carried)))
     }
 
     /// Takes the head of a run into the group; false at the end of its batch.

@@ -22,6 +22,7 @@ mod pieces;
 mod prune;
 mod sample;
 mod schema;
+mod sparse;
 mod statistics;
 mod stream;
 #[cfg(test)]

@@ -22,6 +22,7 @@ use super::decoder::Decoders;
 use super::footer::Source;
 use super::prune::Pruner;
 use super::schema::Projection;
+use super::sparse::compacted;
 use crate::error::{Error, Result};
 use crate::file::BatchStream;
 use crate::file::guard::guarded;
@@ -119,7 +120,7 @@ impl RowGroups {
             if let Some(current) = &mut self.current {
                 match guarded(UNDECODABLE, || current.reader.next().transpose().map_err(undecodable))? {
                     Some(batch) if batch.num_rows() == 0 => {}
-                    Some(batch) => return self.projection.apply(&batch).map(Some),
+                    Some(batch) => return self.projection.apply(&batch).and_then(compacted).map(Some),
                     None => self.current = None,
                 }
             } else if !self.advance().await? {

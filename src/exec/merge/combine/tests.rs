@@ -16,7 +16,7 @@ use super::spec::CombineSpec;
 use super::stream::Combiner;
 use crate::exec::merge::keys::Keys;
 use crate::exec::merge::lowest_level::LowestLevel;
-use crate::exec::merge::tournament::{KeyBatch, Kinds, Positions, Sequences, merge_keys};
+use crate::exec::merge::tournament::{KeyBatch, Kinds, Outcome, Positions, Sequences, merge_keys};
 use crate::options::TableOptions;
 use crate::selection::RowSelection;
 use crate::spec::arrow_type::arrow_schema;
@@ -133,7 +133,7 @@ impl Case {
                 merge_keys(streams, &mut sink, None).await
             }
         };
-        futures::executor::block_on(merge).unwrap();
+        assert_eq!(futures::executor::block_on(merge).unwrap(), Outcome::Done);
         let (alone, groups) = sink.finish();
         (alone.iter().map(RowSelection::positions).collect(), groups)
     }
@@ -219,6 +219,8 @@ fn row((key, sequence, kind, values): (u128, i64, RowKind, Vec<Option<u8>>), uni
         column if NUMBERS.contains(&column) => value.map(|v| v.to_string()),
         column => value.map(|_| format!("{column}{unique}")),
     };
+    // No two are of equal age: what becomes of ties is the tree's business.
+    let sequence = (sequence << 32) | *unique as i64;
     Row { key, sequence, kind, values: COLUMNS.iter().zip(values).map(value).collect() }
 }
 
