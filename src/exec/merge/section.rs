@@ -178,8 +178,11 @@ impl MergeSection {
             let reader = KeyReader { filter: Some(Arc::new(filter.clone())), ..reader.clone() };
             let (runs, range) = self.key_files(&reader).await?;
             if self.leaves_few(&reader, &runs) {
-                let merged = Arc::new(self.merge(&reader, runs, range, &held).await?);
-                if merged.groups.is_none()
+                let (merged, all) = self.merge(&reader, runs, range, &held).await?;
+                let merged = Arc::new(merged);
+                if all {
+                    cache.cache().put(key, Arc::clone(&merged) as _);
+                } else if merged.groups.is_none()
                     && let Some((key, conditions)) = kept
                     && let Some(rows) = KeptRows::new(&conditions, &merged.rows)
                 {
@@ -190,7 +193,7 @@ impl MergeSection {
         }
         let all = async {
             let (runs, range) = self.key_files(&reader).await?;
-            self.merge(&reader, runs, range, &held).await
+            Ok(self.merge(&reader, runs, range, &held).await?.0)
         };
         let merged = cache.get_or_load(key, all).await?;
         Ok(Found { merged, _held: Some(held) })
@@ -253,17 +256,23 @@ impl MergeSection {
         name
     }
 
-    async fn merge(&self, reader: &KeyReader, runs: Vec<Vec<KeyFile>>, range: KeyRange, held: &Held) -> Result<Merged> {
+    /// Merges the keys of a range; of those that the reader's filter wants, or all, which is told.
+    async fn merge(
+        &self,
+        reader: &KeyReader,
+        runs: Vec<Vec<KeyFile>>,
+        range: KeyRange,
+        held: &Held,
+    ) -> Result<(Merged, bool)> {
         let range = Arc::new(range);
-        match self.merge_keys(reader, runs, &range, held, false).await? {
-            Some(merged) => Ok(merged),
-            // What decides is in all rows of the section.
-            None => {
-                let reader = KeyReader { filter: None, ..reader.clone() };
-                let merged = self.merge_keys(&reader, self.all_files(), &range, held, true).await?;
-                merged.ok_or_else(|| Error::internal("versions that are tied although their order was found"))
-            }
+        if let Some(merged) = self.merge_keys(reader, runs, &range, held, false).await? {
+            return Ok((merged, reader.filter.is_none()));
         }
+        // What decides between versions of equal age is in all rows of the section.
+        let reader = KeyReader { filter: None, ..reader.clone() };
+        let merged = self.merge_keys(&reader, self.all_files(), &range, held, true).await?;
+        let merged = merged.ok_or_else(|| Error::internal("versions that are tied although their order was found"))?;
+        Ok((merged, true))
     }
 
     /// Merges the rows of a range; `None` where versions are tied, unless these are `expected`.
