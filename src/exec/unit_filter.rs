@@ -87,7 +87,9 @@ impl UnitFilters {
                 Some(true) => continue,
                 None => {}
             }
-            predicate.add(&filter)?;
+            if !filter.is_unsure() {
+                predicate.add(&filter)?;
+            }
             filters.push((Arc::new(filter), of_scan.clone()));
         }
         let predicate = predicate.finish().map(|predicate| predicate.with_max_in_list_size(max_in_list_size));
@@ -140,9 +142,14 @@ impl UnitFilter {
         Self { mapping, expr, exact, changes, has_zero: false }
     }
 
+    /// Whether it may take a zero of the partition for another one than the plan does.
+    fn is_unsure(&self) -> bool {
+        self.changes && self.has_zero
+    }
+
     /// Whether all rows of the file fulfil it, or none, as far as that can be told without reading.
     fn known(&self) -> Option<bool> {
-        if self.changes && self.has_zero {
+        if self.is_unsure() {
             return None;
         }
         let expr = nulls_for_absent(&self.expr, &self.mapping).ok()?;
