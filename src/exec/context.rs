@@ -338,22 +338,11 @@ fn written_fields(schema: &TableSchema, write_cols: Option<&[String]>) -> Vec<Da
 }
 
 #[cfg(test)]
-mod tests {
-    use datafusion::execution::runtime_env::RuntimeEnv;
-    use datafusion::physical_expr::planner::logical2physical;
-    use datafusion::prelude::{col, lit};
-
-    use super::*;
-    use crate::spec::data_type::{DataType, TypeKind};
-
-    fn context(nested_id: i32, zone: Tz) -> ScanContext {
-        let runtime = Arc::new(RuntimeEnv::default());
-        let nested = DataField::new(nested_id, "a", TypeKind::Int.nullable());
-        let fields = vec![
-            DataField::new(0, "k", TypeKind::Int.nullable()),
-            DataField::new(1, "s", DataType { kind: TypeKind::Row(vec![nested]), nullable: true }),
-        ];
-        let spec = ScanSpec {
+impl ScanSpec {
+    /// A scan of a table with these columns, in memory.
+    pub fn of_columns(fields: Vec<DataField>) -> Self {
+        let runtime = Arc::new(datafusion::execution::runtime_env::RuntimeEnv::default());
+        Self {
             storage: Storage::new(&runtime),
             cache: Arc::default(),
             memory: MergeMemory::new(&runtime.memory_pool),
@@ -361,12 +350,30 @@ mod tests {
             fields,
             partition_fields: vec![],
             partition_default_name: String::new(),
-            sources: HashMap::new(),
-            zone,
+            sources: HashMap::from([(None, SourceSchemas::default())]),
+            zone: chrono_tz::UTC,
             orc_legacy_ltz: false,
             analyzed: None,
             read_ahead: ReadAheadSettings::default(),
-        };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::physical_expr::planner::logical2physical;
+    use datafusion::prelude::{col, lit};
+
+    use super::*;
+    use crate::spec::data_type::{DataType, TypeKind};
+
+    fn context(nested_id: i32, zone: Tz) -> ScanContext {
+        let nested = DataField::new(nested_id, "a", TypeKind::Int.nullable());
+        let fields = vec![
+            DataField::new(0, "k", TypeKind::Int.nullable()),
+            DataField::new(1, "s", DataType { kind: TypeKind::Row(vec![nested]), nullable: true }),
+        ];
+        let spec = ScanSpec { zone, ..ScanSpec::of_columns(fields) };
         let context = ScanContext::new(Arc::new(spec), &[0, 1]).unwrap();
         let schema = arrow_schema(&context.spec().fields);
         let mut filters = ScanFilters::default();

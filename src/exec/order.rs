@@ -377,37 +377,18 @@ fn is_ordered_alike(kind: &TypeKind) -> bool {
 mod tests {
     use std::collections::HashMap;
 
-    use datafusion::execution::runtime_env::RuntimeEnv;
-
     use super::*;
     use crate::exec::context::SourceSchemas;
-    use crate::exec::merge::memory::MergeMemory;
-    use crate::file::prefetch::ReadAheadSettings;
     use crate::spec::binary_row::serialize_row;
     use crate::spec::data_file::DataFileMeta;
-    use crate::storage::Storage;
 
     const SCHEMA: &[u8] = br#"{"version":3,"id":0,"fields":[{"id":0,"name":"k","type":"INT NOT NULL"}],
         "partitionKeys":[],"primaryKeys":["k"],"options":{"bucket":"1"}}"#;
 
     fn order(schema: TableSchema) -> FileOrder {
-        let runtime = Arc::new(RuntimeEnv::default());
         let fields = schema.fields.clone();
         let source = SourceSchemas { by_id: HashMap::from([(0, Arc::new(schema))]), ..SourceSchemas::default() };
-        let spec = ScanSpec {
-            storage: Storage::new(&runtime),
-            cache: Arc::default(),
-            memory: MergeMemory::new(&runtime.memory_pool),
-            footers: None,
-            fields,
-            partition_fields: vec![],
-            partition_default_name: String::new(),
-            sources: HashMap::from([(None, source)]),
-            zone: chrono_tz::UTC,
-            orc_legacy_ltz: false,
-            analyzed: None,
-            read_ahead: ReadAheadSettings::default(),
-        };
+        let spec = ScanSpec { sources: HashMap::from([(None, source)]), ..ScanSpec::of_columns(fields) };
         let options = SortOptions { descending: false, nulls_first: false };
         FileOrder::new(&Arc::new(spec), vec![SortKey { column: 0, options }]).unwrap()
     }

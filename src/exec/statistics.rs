@@ -319,37 +319,18 @@ fn seen(bound: Datum, data_type: &DataType) -> Option<Datum> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
-    use datafusion::execution::runtime_env::RuntimeEnv;
 
     use super::*;
     use crate::error::Result;
-    use crate::exec::context::{ScanSpec, SourceSchemas};
-    use crate::exec::merge::memory::MergeMemory;
-    use crate::file::prefetch::ReadAheadSettings;
+    use crate::exec::context::ScanSpec;
     use crate::spec::binary_row::serialize_row;
     use crate::spec::simple_stats::SimpleStats;
     use crate::split::DataSplit;
-    use crate::storage::Storage;
 
     fn context(projection: &[usize]) -> ScanContext {
-        let runtime = Arc::new(RuntimeEnv::default());
         let field = |id, name: &str| DataField::new(id, name, TypeKind::Int.nullable());
-        let spec = ScanSpec {
-            storage: Storage::new(&runtime),
-            cache: Arc::default(),
-            memory: MergeMemory::new(&runtime.memory_pool),
-            footers: None,
-            fields: vec![field(0, "v"), field(1, "p"), field(2, "w")],
-            partition_fields: vec![field(1, "p")],
-            partition_default_name: String::new(),
-            sources: HashMap::from([(None, SourceSchemas::default())]),
-            zone: chrono_tz::UTC,
-            orc_legacy_ltz: false,
-            analyzed: None,
-            read_ahead: ReadAheadSettings::default(),
-        };
+        let fields = vec![field(0, "v"), field(1, "p"), field(2, "w")];
+        let spec = ScanSpec { partition_fields: vec![field(1, "p")], ..ScanSpec::of_columns(fields) };
         ScanContext::new(Arc::new(spec), projection).unwrap()
     }
 

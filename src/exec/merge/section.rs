@@ -265,54 +265,34 @@ impl MergeSection {
         held: &Held,
     ) -> Result<(Merged, bool)> {
         let range = Arc::new(range);
-        if let Some(merged) = self.merge_keys(reader, runs, &range, held, false).await? {
+        let merging = Merging { reader, runs, range: &range, held, tied: false };
+        if let Some(merged) = self.merge_keys(merging).await? {
             return Ok((merged, reader.filter.is_none()));
         }
         // What decides between versions of equal age is in all rows of the section.
-        let reader = KeyReader { filter: None, ..reader.clone() };
-        let merged = self.merge_keys(&reader, self.all_files(), &range, held, true).await?;
+        let reader = &KeyReader { filter: None, ..reader.clone() };
+        let merging = Merging { reader, runs: self.all_files(), range: &range, held, tied: true };
+        let merged = self.merge_keys(merging).await?;
         let merged = merged.ok_or_else(|| Error::internal("versions that are tied although their order was found"))?;
         Ok((merged, true))
     }
 
-    /// Merges the rows of a range; `None` where versions are tied, unless these are `expected`.
-    async fn merge_keys(
-        &self,
-        reader: &KeyReader,
-        runs: Vec<Vec<KeyFile>>,
-        range: &Arc<KeyRange>,
-        held: &Held,
-        expected: bool,
-    ) -> Result<Option<Merged>> {
-        match &reader.spec.rule {
+    /// Merges keys; `None` where versions are tied and that was not known.
+    async fn merge_keys(&self, merging: Merging<'_>) -> Result<Option<Merged>> {
+        match &merging.reader.spec.rule {
             Rule::Keep(keep) => {
                 let mut sink = Survivors::new(*keep, self.files().map(rows_of));
-                let outcome = self.merge_into(reader, (runs, range), &mut sink, held, expected).await?;
+                let outcome = merging.tell_of(self, &mut sink).await?;
                 Ok((outcome == Outcome::Done).then(|| Merged::of_rows(sink.finish())))
             }
             Rule::Combine(_) => {
                 let of_runs: Vec<_> = self.section.runs.iter().map(|run| run.iter().map(rows_of).collect()).collect();
                 let mut sink = GroupSink::new(&of_runs)?;
-                let outcome = self.merge_into(reader, (runs, range), &mut sink, held, expected).await?;
+                let outcome = merging.tell_of(self, &mut sink).await?;
                 let (rows, groups) = sink.finish();
                 Ok((outcome == Outcome::Done).then(|| Merged { rows, groups: Some(Arc::new(groups)) }))
             }
         }
-    }
-
-    async fn merge_into<S: Sink>(
-        &self,
-        reader: &KeyReader,
-        (runs, range): (Vec<Vec<KeyFile>>, &Arc<KeyRange>),
-        sink: &mut S,
-        held: &Held,
-        tied: bool,
-    ) -> Result<Outcome> {
-        if reader.spec.lowest_level_only {
-            let levels = self.files().map(|f| f.meta.level).collect();
-            return merge_runs(reader, (runs, range), &mut LowestLevel::new(sink, levels), held, tied).await;
-        }
-        merge_runs(reader, (runs, range), sink, held, tied).await
     }
 
     /// A part of its keys.
@@ -336,25 +316,43 @@ impl MergeSection {
     }
 }
 
-/// Tells `sink` of the rows of runs whose keys are in a range; of runs that are `tied`, all rows must be there.
-async fn merge_runs<S: Sink>(
-    reader: &KeyReader,
-    (runs, range): (Vec<Vec<KeyFile>>, &Arc<KeyRange>),
-    sink: &mut S,
-    held: &Held,
+/// The keys of a section, about to be merged.
+struct Merging<'a> {
+    reader: &'a KeyReader,
+    /// Its files, run by run.
+    runs: Vec<Vec<KeyFile>>,
+    /// The keys that are wanted.
+    range: &'a Arc<KeyRange>,
+    /// Knows what the sink takes.
+    held: &'a Held,
+    /// Whether versions are known to be of equal age. Then all rows of the files are read.
     tied: bool,
-) -> Result<Outcome> {
-    let number = runs.len();
-    let read = if tied { Arc::default() } else { Arc::clone(range) };
-    // Runs are read beside each other.
-    let beside = || KeyReader { lane: reader.lane.beside(), ..reader.clone() };
-    let keys = |files| read_ahead(beside().keys(files, Arc::clone(&read), number));
-    let runs = runs.into_iter().map(keys).collect();
-    if tied {
-        merge_tied_keys(runs, range, sink, Some(held)).await?;
-        return Ok(Outcome::Done);
+}
+
+impl Merging<'_> {
+    /// Tells `sink` of all rows that count.
+    async fn tell_of<S: Sink>(self, section: &MergeSection, sink: &mut S) -> Result<Outcome> {
+        if self.reader.spec.lowest_level_only {
+            let levels = section.files().map(|f| f.meta.level).collect();
+            return self.tell(&mut LowestLevel::new(sink, levels)).await;
+        }
+        self.tell(sink).await
     }
-    merge_keys(runs, sink, Some(held)).await
+
+    async fn tell<S: Sink>(self, sink: &mut S) -> Result<Outcome> {
+        let Self { reader, runs, range, held, tied } = self;
+        let number = runs.len();
+        let read = if tied { Arc::default() } else { Arc::clone(range) };
+        // Runs are read beside each other.
+        let beside = || KeyReader { lane: reader.lane.beside(), ..reader.clone() };
+        let keys = |files| read_ahead(beside().keys(files, Arc::clone(&read), number));
+        let runs = runs.into_iter().map(keys).collect();
+        if tied {
+            merge_tied_keys(runs, range, sink, Some(held)).await?;
+            return Ok(Outcome::Done);
+        }
+        merge_keys(runs, sink, Some(held)).await
+    }
 }
 
 /// Under which name the rows are kept that are found under conditions on key columns; `all` names those that are found
