@@ -53,6 +53,16 @@ option_enum! {
 }
 
 option_enum! {
+    /// How sorted runs are merged. Both give the same, but where versions of a key are of equal age.
+    SortEngine {
+        /// By a heap.
+        MinHeap = "min-heap",
+        /// By a loser tree.
+        LoserTree = "loser-tree",
+    }
+}
+
+option_enum! {
     /// What kind of table it is.
     TableType {
         /// A Paimon table.

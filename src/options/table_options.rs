@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::declaration::{self, OptionDeclaration, table_options};
 use super::enums::{
-    BatchScanMode, BucketFunctionType, ChangelogProducer, IncrementalScanMode, MergeEngine, SortOrder, StartupMode,
-    TableType, TagCreationPeriod, TagPeriodFormatter, WarmupLevel,
+    BatchScanMode, BucketFunctionType, ChangelogProducer, IncrementalScanMode, MergeEngine, SortEngine, SortOrder,
+    StartupMode, TableType, TagCreationPeriod, TagPeriodFormatter, WarmupLevel,
 };
 use super::value::{MemorySize, OptionValue};
 use crate::error::Result;
@@ -38,6 +38,8 @@ table_options! {
         sequence_field: Vec<String>, "sequence.field";
         /// The order of the sequence fields.
         sequence_field_sort_order: SortOrder = "ascending", "sequence.field.sort-order";
+        /// How sorted runs are merged.
+        sort_engine: SortEngine = "loser-tree", "sort-engine";
         /// Whether rows are ordered by the snapshot that they came with.
         sequence_snapshot_ordering: bool = "false", "sequence.snapshot-ordering";
         /// The column that holds the kind of a row.

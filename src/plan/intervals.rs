@@ -20,6 +20,7 @@ use crate::spec::binary_row::BinaryRow;
 use crate::spec::data_file::DataFileMeta;
 use crate::spec::data_type::DataType;
 use crate::spec::datum::Datum;
+use crate::spec::java_queue::PriorityQueue;
 
 /// A key: one value for each key column.
 type Key = Vec<Option<Datum>>;
@@ -101,7 +102,7 @@ fn compare_ranges<T>(a: &Ranged<T>, b: &Ranged<T>) -> Ordering {
 
 /// Deals the files of a section, sorted by their least key, out to as few runs as possible.
 fn dealt<T>(section: Vec<Ranged<T>>) -> Vec<Vec<Ranged<T>>> {
-    let mut queue = RunQueue { runs: vec![] };
+    let mut queue = PriorityQueue::new(|a: &Vec<Ranged<T>>, b: &Vec<Ranged<T>>| compare(last_key(a), last_key(b)));
     for file in section {
         match queue.poll() {
             Some(mut run) if compare(&file.min, last_key(&run)) == Ordering::Greater => {
@@ -114,7 +115,7 @@ fn dealt<T>(section: Vec<Ranged<T>>) -> Vec<Vec<Ranged<T>>> {
             }
         }
     }
-    queue.runs
+    queue.into_elements()
 }
 
 /// The greatest key of a run.
@@ -122,50 +123,7 @@ fn last_key<T>(run: &[Ranged<T>]) -> &[Option<Datum>] {
     run.last().map(|file| file.max.as_slice()).unwrap_or_default()
 }
 
-/// Runs, the one that ends with the least key first. Java: `java.util.PriorityQueue`, a binary heap, step for step.
-struct RunQueue<T> {
-    runs: Vec<Vec<Ranged<T>>>,
-}
-
-impl<T> RunQueue<T> {
-    fn offer(&mut self, run: Vec<Ranged<T>>) {
-        self.runs.push(run);
-        let mut at = self.runs.len() - 1;
-        while let Some(parent) = at.checked_sub(1).map(|below| below / 2) {
-            if !self.is_less(at, parent) {
-                break;
-            }
-            self.runs.swap(at, parent);
-            at = parent;
-        }
-    }
-
-    fn poll(&mut self) -> Option<Vec<Ranged<T>>> {
-        if self.runs.is_empty() {
-            return None;
-        }
-        let first = self.runs.swap_remove(0);
-        let mut at = 0;
-        while 2 * at + 1 < self.runs.len() {
-            let (left, right) = (2 * at + 1, 2 * at + 2);
-            let least = if right < self.runs.len() && self.is_less(right, left) { right } else { left };
-            if !self.is_less(least, at) {
-                break;
-            }
-            self.runs.swap(at, least);
-            at = least;
-        }
-        Some(first)
-    }
-
-    fn is_less(&self, a: usize, b: usize) -> bool {
-        let key = |at: usize| self.runs.get(at).map(|run| last_key(run)).unwrap_or_default();
-        compare(key(a), key(b)) == Ordering::Less
-    }
-}
-
-/// Column by column, NULL first. As in the merge of keys, `-0.0` and `0.0` are one key.
-/// Compares values column by column; NULL is least.
+/// Compares values column by column; NULL is least. As in the merge of keys, `-0.0` and `0.0` are one key.
 pub fn compare(a: &[Option<Datum>], b: &[Option<Datum>]) -> Ordering {
     let column = |(a, b): (&Option<Datum>, &Option<Datum>)| match (a, b) {
         (Some(Datum::Double(a)), Some(Datum::Double(b))) if a == b => Ordering::Equal,

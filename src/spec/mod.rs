@@ -16,6 +16,7 @@ pub mod datum;
 pub mod datum_array;
 pub mod deletion_vector;
 pub mod index_manifest;
+pub mod java_queue;
 pub mod java_text;
 pub mod json;
 pub mod layout;

@@ -270,6 +270,7 @@ fn merge_spec(schema: &TableSchema, options: &TableOptions) -> Result<MergeSpec>
         key_fields: schema.trimmed_primary_key_fields(),
         sequence_fields: sequence.collect::<Result<_>>()?,
         sequence_descending: options.sequence_field_sort_order == SortOrder::Descending,
+        sort_engine: options.sort_engine,
         rule,
         lowest_level_only: options.needs_lookup() && options.merge_engine != MergeEngine::FirstRow,
     })

@@ -29,6 +29,7 @@ use crate::exec::assign::{MergedFile, ScanUnit};
 use crate::exec::context::ScanContext;
 use crate::exec::kept_rows::{Conditions, KeptRows};
 use crate::file::Lane;
+use crate::options::enums::SortEngine;
 use crate::selection::RowSelection;
 use crate::spec::data_type::DataField;
 use crate::split::{DataSplit, Section, SplitFile};
@@ -42,6 +43,8 @@ pub struct MergeSpec {
     pub sequence_fields: Vec<DataField>,
     /// Option `sequence.field.sort-order`.
     pub sequence_descending: bool,
+    /// What decides between versions of equal age.
+    pub sort_engine: SortEngine,
     /// What becomes of several versions.
     pub rule: Rule,
     /// Whether of the versions above level 0 only the one on the lowest level counts.
@@ -243,7 +246,8 @@ impl MergeSection {
             Rule::Combine(_) => "combine".to_owned(),
         };
         let (keys, sequence) = (columns(&spec.key_fields), columns(&spec.sequence_fields));
-        let mut name = format!("{rule} {keys:?} {sequence:?} {} ", spec.sequence_descending);
+        let (descending, engine) = (spec.sequence_descending, spec.sort_engine);
+        let mut name = format!("{rule} {keys:?} {sequence:?} {descending} {engine:?} ");
         name.push_str(if spec.lowest_level_only { "lowest" } else { "all" });
         name.push_str(&self.part.map_or(String::new(), |part| format!(" {part:?}")));
         for run in &self.section.runs {
@@ -348,7 +352,7 @@ impl Merging<'_> {
         let keys = |files| read_ahead(beside().keys(files, Arc::clone(&read), number));
         let runs = runs.into_iter().map(keys).collect();
         if tied {
-            merge_tied_keys(runs, range, sink, Some(held)).await?;
+            merge_tied_keys(runs, reader.spec.sort_engine, range, sink, Some(held)).await?;
             return Ok(Outcome::Done);
         }
         merge_keys(runs, sink, Some(held)).await

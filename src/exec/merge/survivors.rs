@@ -98,6 +98,7 @@ mod tests {
     use super::super::ties::merge_tied_keys;
     use super::super::tournament::{Kinds, Outcome, Positions, Sequences, merge_keys};
     use super::*;
+    use crate::options::enums::SortEngine;
     use crate::spec::data_type::{DataField, TypeKind};
     use crate::spec::row_kind::RowKind;
 
@@ -129,9 +130,10 @@ mod tests {
     }
 
     /// The same, by the way for ties.
-    fn survivors_of_ties(runs: &[Vec<Row>], size: usize, keep: Keep) -> Vec<Row> {
+    fn survivors_of_ties(runs: &[Vec<Row>], size: usize, keep: Keep, engine: SortEngine) -> Vec<Row> {
         let (mut sink, range) = (Survivors::new(keep, runs.iter().map(Vec::len)), KeyRange::default());
-        futures::executor::block_on(merge_tied_keys(streams(runs, size), &range, &mut sink, None)).unwrap();
+        let merging = merge_tied_keys(streams(runs, size), engine, &range, &mut sink, None);
+        futures::executor::block_on(merging).unwrap();
         rows_of(runs, sink)
     }
 
@@ -190,7 +192,9 @@ mod tests {
         fn what_survives_is_what_the_model_keeps(runs in any_runs(), size in 1usize..9, ignore in any::<bool>()) {
             for keep in [Keep::Newest { ignore_delete: ignore }, Keep::Oldest { ignore_delete: true }] {
                 prop_assert_eq!(survivors(&runs, size, keep).unwrap(), model(&runs, keep));
-                prop_assert_eq!(survivors_of_ties(&runs, size, keep), model(&runs, keep));
+                for engine in [SortEngine::LoserTree, SortEngine::MinHeap] {
+                    prop_assert_eq!(survivors_of_ties(&runs, size, keep, engine), model(&runs, keep));
+                }
             }
         }
     }
@@ -201,12 +205,16 @@ mod tests {
         let add = |key, sequence| (key, sequence, RowKind::Insert);
         let delete = |key, sequence| (key, sequence, RowKind::Delete);
         // Of two runs that begin with the key the first has the newest version; else the one that came to it last.
+        let tree = |runs: &[Vec<Row>]| survivors_of_ties(runs, 2, newest, SortEngine::LoserTree);
         let first = [vec![add(1, 5)], vec![delete(1, 5)]];
-        assert_eq!(survivors_of_ties(&first, 2, newest), [add(1, 5)]);
+        assert_eq!(tree(&first), [add(1, 5)]);
         let second = [vec![delete(1, 5)], vec![add(1, 5)]];
-        assert_eq!(survivors_of_ties(&second, 2, newest), []);
+        assert_eq!(tree(&second), []);
         let later = [vec![delete(2, 5)], vec![add(1, 1), add(2, 5)]];
-        assert_eq!(survivors_of_ties(&later, 2, newest), [add(1, 1), add(2, 5)]);
+        assert_eq!(tree(&later), [add(1, 1), add(2, 5)]);
+        // In a heap it is the other way about.
+        let heap = |runs: &[Vec<Row>]| survivors_of_ties(runs, 2, newest, SortEngine::MinHeap);
+        assert_eq!((heap(&first), heap(&second), heap(&later)), (vec![], vec![add(1, 5)], vec![add(1, 1), add(2, 5)]));
         let mut sink = Survivors::new(newest, [1, 1]);
         let outcome = |runs: &[Vec<Row>], sink: &mut Survivors| {
             futures::executor::block_on(merge_keys(streams(runs, 2), sink, None)).unwrap()

@@ -99,6 +99,26 @@ final class Lab {
         return commit(table().newBatchWriteBuilder(), null, rows);
     }
 
+    /** Writes with several writers that know nothing of each other, and commits one after the other. */
+    Lab writeBeside(List<Object[][]> writers) throws Exception {
+        FileStoreTable table = table();
+        List<List<CommitMessage>> written = new ArrayList<>();
+        for (Object[][] rows : writers) {
+            try (BatchTableWrite write = table.newBatchWriteBuilder().newWrite()) {
+                for (Object[] row : rows) {
+                    write.write(Values.toRow(table.rowType(), row));
+                }
+                written.add(write.prepareCommit());
+            }
+        }
+        for (List<CommitMessage> messages : written) {
+            try (BatchTableCommit commit = table.newBatchWriteBuilder().newCommit()) {
+                commit.commit(messages);
+            }
+        }
+        return this;
+    }
+
     /** Replaces what is in the given partition; an empty map replaces the whole table. */
     Lab overwrite(Map<String, String> partition, Object[]... rows) throws Exception {
         return commit(table().newBatchWriteBuilder().withOverwrite(partition), null, rows);

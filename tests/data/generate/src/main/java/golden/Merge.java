@@ -6,6 +6,7 @@ import static org.apache.paimon.types.DataTypes.BIGINT;
 import static org.apache.paimon.types.DataTypes.DOUBLE;
 import static org.apache.paimon.types.DataTypes.INT;
 import static org.apache.paimon.types.DataTypes.STRING;
+import static org.apache.paimon.types.DataTypes.TIMESTAMP_WITH_LOCAL_TIME_ZONE;
 import static org.apache.paimon.types.RowKind.DELETE;
 import static org.apache.paimon.types.RowKind.INSERT;
 import static org.apache.paimon.types.RowKind.UPDATE_AFTER;
@@ -34,7 +35,9 @@ final class Merge {
         Generate.TABLES.put("merge.evolved", Merge::evolved);
         Generate.TABLES.put("merge.zero_keys", Merge::zeroKeys);
         Generate.TABLES.put("merge.many_keys", Merge::manyKeys);
-        Generate.TABLES.put("merge.chain", Merge::chain);
+        Generate.TABLES.put("merge.chain", (c, d, t) -> chain(c, d, t, Lab.plan().option("write-only", "true")));
+        Generate.TABLES.put("merge.chain_aggregated", (c, d, t) -> chain(c, d, t, plan("aggregation")
+                .option("fields.v.aggregate-function", "listagg").option("fields.v.ignore-retract", "true")));
         Generate.TABLES.put("merge.pages", Merge::pages);
         Generate.TABLES.put("merge.pages_aggregated", Merge::pagesAggregated);
         Generate.TABLES.put("merge.buckets", Merge::buckets);
@@ -42,6 +45,10 @@ final class Merge {
             Generate.TABLES.put("merge.sorted_" + format, (c, d, t) -> sorted(c, d, t, format));
         }
         Generate.TABLES.put("merge.sorted_days", Merge::sortedDays);
+        Generate.TABLES.put("merge.sequence_of_times", Merge::sequenceOfTimes);
+        Generate.TABLES.put("merge.equal_ages", Merge::equalAges);
+        Generate.TABLES.put("merge.equal_ages_listed", (c, d, t) -> equalAgesListed(c, d, t, "loser-tree", 60));
+        Generate.TABLES.put("merge.equal_ages_heap", (c, d, t) -> equalAgesListed(c, d, t, "min-heap", 1_300));
     }
 
     private static Lab.Plan plan(String engine) {
@@ -160,11 +167,11 @@ final class Merge {
     }
 
     /** Days of two regions: whole ones in one branch, changes in another, with gaps, deletes and late rows. */
-    private static void chain(Catalog c, String d, String t) throws Exception {
-        Lab lab = Lab.create(c, d, t, Lab.plan().column("id", INT().notNull()).column("v", STRING()).column("seq", INT())
+    private static void chain(Catalog c, String d, String t, Lab.Plan plan) throws Exception {
+        Lab lab = Lab.create(c, d, t, plan.column("id", INT().notNull()).column("v", STRING()).column("seq", INT())
                 .column("region", STRING().notNull()).column("dt", STRING().notNull()).partition("region", "dt")
                 .primaryKey("region", "dt", "id").option("bucket", "2").option("sequence.field", "seq")
-                .option("write-only", "true").option("partition.timestamp-pattern", "$dt")
+                .option("partition.timestamp-pattern", "$dt")
                 .option("partition.timestamp-formatter", "yyyyMMdd").option("chain-table.enabled", "true")
                 .option("chain-table.chain-partition-keys", "dt"));
         lab.branch("whole", null).branch("changes", null);
@@ -280,6 +287,54 @@ final class Merge {
                 lab.write(rows);
             }
         }
+    }
+
+    /** The hour that is there twice: as text the later instant is the lesser one where clocks were set back. */
+    private static void sequenceOfTimes(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, plan("deduplicate").column("id", INT().notNull()).column("v", STRING())
+                        .column("s", TIMESTAMP_WITH_LOCAL_TIME_ZONE(3)).option("sequence.field", "s"))
+                .write(row(1, "earlier", "2024-10-27T00:30:00"), row(2, "alone", null))
+                .write(row(1, "later", "2024-10-27T01:15:00"))
+                .alter(SchemaChange.updateColumnType("s", STRING()));
+    }
+
+    /** Five writers that begin from one snapshot, twice: their versions of a key have the same sequence numbers. */
+    private static void equalAges(Catalog c, String d, String t) throws Exception {
+        Lab lab = Lab.create(c, d, t, plan("deduplicate").column("id", INT().notNull()).column("v", STRING())
+                .column("s", INT()).option("sequence.field", "s"));
+        for (int round = 0; round < 2; round++) {
+            List<Object[][]> writers = new ArrayList<>();
+            for (int w = 0; w < 5; w++) {
+                List<Object[]> rows = new ArrayList<>();
+                for (int id = 7 * w % 11; id < 40 - w; id += 1 + (id + w) % 3) {
+                    rows.add(row((id + w) % 6 == 0 ? DELETE : INSERT, id, round + "-" + w + "-" + id, (id * w) % 2));
+                }
+                writers.add(rows.toArray(new Object[0][]));
+            }
+            lab.writeBeside(writers);
+        }
+    }
+
+    /** Four writers that begin from one snapshot; the order in which their versions are merged is what the table shows. */
+    private static void equalAgesListed(Catalog c, String d, String t, String engine, int keys) throws Exception {
+        List<Object[][]> writers = new ArrayList<>();
+        for (int w = 0; w < 4; w++) {
+            // The third and the fourth follow each other, and are one run.
+            int from = w == 3 ? keys / 2 : 0;
+            int to = w == 2 ? keys / 2 : keys;
+            List<Object[]> rows = new ArrayList<>();
+            for (int id = from; id < to; id++) {
+                rows.add(row(id, "" + w));
+            }
+            // Its batches end at other keys than those of the others.
+            for (int id = 1; id <= 10 * w && w < 3; id++) {
+                rows.add(row(-id, "" + w));
+            }
+            writers.add(rows.toArray(new Object[0][]));
+        }
+        Lab.create(c, d, t, plan("aggregation").column("id", INT().notNull()).column("v", STRING())
+                        .option("fields.v.aggregate-function", "listagg").option("sort-engine", engine))
+                .writeBeside(writers);
     }
 
     private static Lab paged(Catalog c, String d, String t, Lab.Plan plan) throws Exception {

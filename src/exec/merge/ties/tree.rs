@@ -1,9 +1,7 @@
-//! Merges the keys of sorted runs where versions of a key are of equal age: [`merge_tied_keys`].
+//! The reference's loser tree, row by row: [`LoserTree`].
 //!
-//! In and out: as for [`merge_keys`](super::tournament::merge_keys), which is the fast way and gives up on ties. Two writers
-//! that begin from one snapshot give out the same sequence numbers. Which of two such versions is the newer one is then
-//! decided by how the reference's loser tree happens to stand, and that by every row before: so the tree is kept here
-//! just as there, row by row, and must see all rows of a section.
+//! Which of two versions of equal age comes out first is decided by how the tree happens to stand, and that by every row
+//! before: so it must see all rows of a section.
 //!
 //! Java: `LoserTree`, `SortMergeReaderWithLoserTree`.
 
@@ -13,54 +11,9 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 
-use super::key_range::KeyRange;
-use super::memory::Held;
-use super::tournament::{Cursor, KeyBatch, Sink, Version};
+use super::super::tournament::{Cursor, KeyBatch, Version};
+use super::Popped;
 use crate::error::{Error, Result};
-
-/// Merges the keys of runs, and tells `sink` of those rows whose keys are in a range.
-pub async fn merge_tied_keys<S: Sink>(
-    runs: Vec<BoxStream<'static, Result<KeyBatch>>>,
-    range: &KeyRange,
-    sink: &mut S,
-    held: Option<&Held>,
-) -> Result<()> {
-    let mut tree = Tree::new(runs).await?;
-    let mut told = 0usize;
-    loop {
-        tree.go_on().await?;
-        let Some(first) = tree.pop()? else { break };
-        let mut group = vec![first];
-        while tree.is_at_same_key()? {
-            group.extend(tree.pop()?);
-        }
-        tell(&group, range, sink)?;
-        told = told.wrapping_add(1);
-        if told.is_multiple_of(ROWS_TOLD) {
-            held.map_or(Ok(()), |held| held.resize(sink.heap_bytes()))?;
-        }
-    }
-    Ok(())
-}
-
-/// After so many keys it is said how much memory the sink takes.
-const ROWS_TOLD: usize = 8192;
-
-/// A row that was popped.
-type Popped = (Arc<KeyBatch>, usize);
-
-fn tell<S: Sink>(group: &[Popped], range: &KeyRange, sink: &mut S) -> Result<()> {
-    let is_in = |(batch, row): &Popped| {
-        range.from().is_none_or(|from| batch.keys.below(from) <= *row)
-            && range.to().is_none_or(|to| batch.keys.below(to) > *row)
-    };
-    match group {
-        [] => Ok(()),
-        [first, ..] if !is_in(first) => Ok(()),
-        [(batch, row)] => sink.single(batch, *row..*row + 1),
-        _ => sink.group(&group.iter().map(|(batch, row)| Version { batch, row: *row }).collect::<Vec<_>>()),
-    }
-}
 
 /// Whether a leaf has won or lost, and with what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,13 +53,14 @@ impl Leaf {
 }
 
 /// The loser tree. Node 0 names the winner, the others the leaf that lost there.
-struct Tree {
+pub struct LoserTree {
     leaves: Vec<Leaf>,
     nodes: Vec<Option<usize>>,
 }
 
-impl Tree {
-    async fn new(runs: Vec<BoxStream<'static, Result<KeyBatch>>>) -> Result<Self> {
+impl LoserTree {
+    /// A tree of these runs.
+    pub async fn new(runs: Vec<BoxStream<'static, Result<KeyBatch>>>) -> Result<Self> {
         let leaf = |batches: BoxStream<'static, Result<KeyBatch>>| Leaf {
             cursor: Cursor::new(batches.fuse()),
             begun: false,
@@ -120,6 +74,17 @@ impl Tree {
             tree.adjust(at)?;
         }
         Ok(tree)
+    }
+
+    /// The rows of the least key that is left; none at the end.
+    pub async fn next(&mut self) -> Result<Vec<Popped>> {
+        self.go_on().await?;
+        let mut group = vec![];
+        while group.is_empty() || self.is_at_same_key()? {
+            let Some(row) = self.pop()? else { break };
+            group.push(row);
+        }
+        Ok(group)
     }
 
     /// Takes the runs whose rows were popped to their next rows.
