@@ -21,10 +21,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::bucket_facts::BucketFacts;
+use super::bucket_statistics::{BucketStatistics, KnownStatistics};
 use crate::cache::CacheValue;
 use crate::spec::column_range::KnownRanges;
 use crate::spec::manifest_entry::{FileKind, ManifestEntry};
-use crate::spec::packed_entries::{PackedEntries, TOUCHES};
+use crate::spec::packed_entries::PackedEntries;
+use crate::spec::packed_statistics::TOUCHES;
 
 /// All entries of one manifest.
 #[derive(Debug)]
@@ -135,7 +137,12 @@ pub struct LiveEntries {
     extensions: Vec<String>,
     /// What was found of columns in all chunks.
     ranges: KnownRanges,
+    /// The statistics of buckets that were asked for.
+    statistics: KnownStatistics,
 }
+
+/// The statistics of buckets that are kept take one of so many parts of what all entries take.
+const STATISTICS_PART: usize = 16;
 
 /// Entries by their partition, as a number in order of appearance, and their bucket.
 type Grouped = BTreeMap<(u32, i32), Vec<EntryRef>>;
@@ -159,6 +166,7 @@ impl LiveEntries {
         all.extensions = all.chunks.iter().flat_map(|chunk| chunk.extensions()).cloned().collect();
         all.extensions.sort_unstable();
         all.extensions.dedup();
+        all.statistics = KnownStatistics::new(all.manifest_bytes() / STATISTICS_PART);
         all
     }
 
@@ -331,17 +339,28 @@ impl LiveEntries {
         Some((chunk, entry.row as usize))
     }
 
+    /// The statistics of a bucket whose entries are far apart in memory, brought together. To be asked for few buckets at
+    /// a time: `files` is how many files are asked about in all.
+    pub fn statistics_of(&self, bucket: &LiveBucket, files: usize) -> Option<Arc<BucketStatistics>> {
+        let entries = self.rows_of(bucket);
+        let few = files <= self.rows.len() / STATISTICS_PART;
+        (few && are_apart(entries)).then(|| self.statistics.of(self, bucket.rows.start, entries)).flatten()
+    }
+
     /// Brings the statistics of entries that are far apart in memory into the processor's caches, all at once rather than
     /// one after another.
     pub fn look_ahead(&self, entries: &[EntryRef]) {
-        let apart = entries.iter().zip(entries.iter().skip(1)).filter(|(a, b)| a.chunk != b.chunk).count();
-        if apart * 2 < entries.len() {
+        if !are_apart(entries) {
             return;
         }
         for step in 0..TOUCHES {
             let touched = entries.iter().filter_map(|entry| self.get(*entry));
             black_box(touched.map(|(chunk, row)| chunk.touch_statistics(row, step)).fold(0, usize::wrapping_add));
         }
+    }
+
+    fn manifest_bytes(&self) -> usize {
+        self.manifests.iter().map(|m| m.heap_bytes()).sum()
     }
 
     /// Chunks that have all the given entries, each once; of whole buckets there may be chunks without any between those
@@ -375,9 +394,16 @@ impl LiveEntries {
     }
 }
 
+/// Whether entries that follow each other mostly are not in one chunk.
+fn are_apart(entries: &[EntryRef]) -> bool {
+    let apart = entries.iter().zip(entries.iter().skip(1)).filter(|(a, b)| a.chunk != b.chunk).count();
+    apart * 2 >= entries.len()
+}
+
 impl CacheValue for LiveEntries {
     fn heap_bytes(&self) -> usize {
-        self.manifests.iter().map(|m| m.heap_bytes()).sum::<usize>()
+        self.manifest_bytes()
+            + self.statistics.capacity_bytes()
             + self.chunks.capacity() * size_of::<Arc<PackedEntries>>()
             + self.rows.capacity() * size_of::<EntryRef>()
             + self.buckets.capacity() * size_of::<LiveBucket>()

@@ -4,6 +4,7 @@
 //! of it ([`scan_plan`]). Reads metadata only; knows nothing of how splits are executed.
 
 pub mod bucket_facts;
+pub mod bucket_statistics;
 pub mod chain;
 pub mod deferred;
 pub mod deletion_files;

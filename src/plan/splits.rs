@@ -96,9 +96,9 @@ pub fn pruned(
     let threads = if pruning.asks() { (files / FILES_PER_THREAD).clamp(1, cores) } else { 1 };
     let share = buckets.len().div_ceil(threads).max(1);
     match threads {
-        1 => prune(live, &mut buckets, pruning)?,
+        1 => prune(live, files, &mut buckets, pruning)?,
         _ => std::thread::scope(|scope| {
-            let start = |buckets| scope.spawn(|| prune(live, buckets, pruning));
+            let start = |buckets| scope.spawn(move || prune(live, files, buckets, pruning));
             let started: Vec<_> = buckets.chunks_mut(share).map(start).collect();
             // All are waited for: one that panicked and was not would panic here.
             let joined: Vec<_> = started.into_iter().map(|thread| thread.join()).collect();
@@ -110,28 +110,52 @@ pub fn pruned(
     Ok(buckets)
 }
 
-/// Leaves in each bucket what its statistics let in.
-fn prune(live: &LiveEntries, buckets: &mut [SelectedBucket], pruning: &FilePruning<'_>) -> Result<()> {
+/// Leaves in each bucket what its statistics let in; `files` is how many files all buckets have.
+fn prune(live: &LiveEntries, files: usize, buckets: &mut [SelectedBucket], pruning: &FilePruning<'_>) -> Result<()> {
     let mut file = DataFileMeta::empty();
     for bucket in buckets {
         let seen = bucket.rows.len();
         if let Some(verdict) = pruning.of_partition(&bucket.partition)? {
             let asked = ByValue::new(&verdict.residual);
-            let mut keeps = |chunk: &PackedEntries, row| {
-                chunk.file_statistics(row, pruning.parts(&verdict, chunk), &mut file);
-                pruning.keeps(&asked, &file)
+            let together = match &bucket.rows {
+                BucketEntries::All(all) => live.statistics_of(all, files),
+                BucketEntries::Some(_) => None,
             };
-            let mut kept = vec![];
-            for entries in bucket.rows.of(live).chunks(LOOKED_AHEAD) {
-                live.look_ahead(entries);
-                let is_kept = |entry: &&EntryRef| live.get(**entry).is_some_and(|(chunk, row)| keeps(chunk, row));
-                kept.extend(entries.iter().filter(is_kept).copied());
-            }
+            let kept = match together {
+                Some(statistics) => {
+                    let parts = pruning.parts(&verdict, Some(statistics.laid_out_by()));
+                    let mut keeps = |at| {
+                        statistics.fill(at, parts, &mut file);
+                        pruning.keeps(&asked, &file)
+                    };
+                    let entries = bucket.rows.of(live).iter().enumerate();
+                    entries.filter(|(at, _)| keeps(*at)).map(|(_, entry)| *entry).collect()
+                }
+                None => one_by_one(live, bucket.rows.of(live), |chunk, row| {
+                    chunk.file_statistics(row, pruning.parts(&verdict, chunk.laid_out_by()), &mut file);
+                    pruning.keeps(&asked, &file)
+                }),
+            };
             bucket.rows = BucketEntries::Some(kept);
         }
         pruning.count_all(seen, bucket.rows.len());
     }
     Ok(())
+}
+
+/// The entries that are kept, each looked at where it lies.
+fn one_by_one(
+    live: &LiveEntries,
+    entries: &[EntryRef],
+    mut keeps: impl FnMut(&PackedEntries, usize) -> bool,
+) -> Vec<EntryRef> {
+    let mut kept = vec![];
+    for entries in entries.chunks(LOOKED_AHEAD) {
+        live.look_ahead(entries);
+        let is_kept = |entry: &&EntryRef| live.get(**entry).is_some_and(|(chunk, row)| keeps(chunk, row));
+        kept.extend(entries.iter().filter(is_kept).copied());
+    }
+    kept
 }
 
 impl SplitMaker {

@@ -24,6 +24,7 @@ pub mod manifest_entry;
 pub mod manifest_list;
 pub mod packed;
 pub mod packed_entries;
+pub mod packed_statistics;
 pub mod partition_match;
 pub mod partition_path;
 pub mod row_kind;

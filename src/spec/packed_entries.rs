@@ -5,23 +5,17 @@
 //! Complete: whatever is kept between queries can be kept in this form.
 
 use std::hash::{BuildHasher, RandomState};
-use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use super::column_range::KnownRanges;
-use super::columns::{ListsOf, Longs, StatsColumns, Texts};
+use super::columns::{Longs, Texts};
 use super::data_file::DataFileMeta;
 use super::manifest_entry::{DataFileColumns, FileKind, ManifestEntries, ManifestEntry};
+use super::packed::lists::{pack_longs, pack_texts, unpack_longs, unpack_texts};
 use super::packed::{Dictionary, PackedBytes, PackedLongs};
-use super::simple_stats::SimpleStats;
+use super::packed_statistics::{PackedStatistics, PackedStats};
 use super::stats_parts::StatsParts;
-use crate::error::{Error, Result};
-
-/// A NULL count that is not known, among packed ones.
-const UNKNOWN_COUNT: i64 = i64::MIN;
-
-/// How many steps [`PackedEntries::touch_statistics`] has.
-pub const TOUCHES: usize = 3;
+use crate::error::Result;
 
 /// Hashes identities, in one process always alike.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
@@ -48,15 +42,12 @@ pub struct PackedEntries {
 struct PackedFiles {
     file_name: PackedBytes,
     file_size: PackedLongs,
-    row_count: PackedLongs,
     min_key: PackedBytes,
     max_key: PackedBytes,
     key_stats: PackedStats,
-    value_stats: PackedStats,
+    statistics: PackedStatistics,
     min_sequence_number: PackedLongs,
     max_sequence_number: PackedLongs,
-    schema_id: PackedLongs,
-    level: PackedLongs,
     creation_time: PackedLongs,
     delete_row_count: PackedLongs,
     file_source: PackedLongs,
@@ -74,13 +65,6 @@ struct RareColumns {
     first_row_id: PackedLongs,
     write_cols: PackedBytes,
     write_cols_sequences: PackedBytes,
-}
-
-#[derive(Debug)]
-struct PackedStats {
-    min_values: PackedBytes,
-    max_values: PackedBytes,
-    null_counts: PackedBytes,
 }
 
 impl PackedEntries {
@@ -169,12 +153,12 @@ impl PackedEntries {
 
     /// The level of the file.
     pub fn level(&self, row: usize) -> i32 {
-        self.file.level.int(row)
+        self.file.statistics.level(row)
     }
 
     /// The id of the schema that the file was written with.
     pub fn schema_id(&self, row: usize) -> i64 {
-        self.file.schema_id.get(row).unwrap_or(0)
+        self.file.statistics.schema_id(row)
     }
 
     /// The size of the file in bytes.
@@ -184,7 +168,7 @@ impl PackedEntries {
 
     /// Physical rows of the file.
     pub fn row_count(&self, row: usize) -> i64 {
-        self.file.row_count.get(row).unwrap_or(0)
+        self.file.statistics.row_count(row)
     }
 
     /// The smallest sequence number of the file.
@@ -243,7 +227,7 @@ impl PackedEntries {
     /// The schema of all files, where they have one and list no columns: where statistics of columns stand is told by it.
     pub fn laid_out_by(&self) -> Option<i64> {
         let listed = |rare: &RareColumns| !rare.value_stats_cols.is_all_null() || !rare.write_cols.is_all_null();
-        self.file.schema_id.of_all().filter(|_| !self.file.rare.as_deref().is_some_and(listed))
+        self.file.statistics.schema_of_all().filter(|_| !self.file.rare.as_deref().is_some_and(listed))
     }
 
     /// Fills in of a file what is asked about its columns: their statistics and index, and of the name what it ends in.
@@ -260,20 +244,24 @@ impl PackedEntries {
         self.file.statistics(row, parts, file);
     }
 
-    /// Brings what [`Self::file_statistics`] looks at into the processor's caches, one step of pointers further in each
-    /// of the [`TOUCHES`]; a number without meaning. Done for several entries step by step, their loads overlap.
+    /// The statistics that are all of what [`Self::file_statistics`] fills in, and what the names of all files end in; `None`
+    /// where there is more to it.
+    pub fn plain_statistics(&self) -> Option<(&PackedStatistics, &str)> {
+        let [extension] = self.extensions.as_slice() else { return None };
+        let more = |rare: &RareColumns| !rare.embedded_index.is_all_null();
+        let plain = self.laid_out_by().is_some() && !self.file.rare.as_deref().is_some_and(more);
+        plain.then_some((&self.file.statistics, extension))
+    }
+
+    /// Brings what [`Self::file_statistics`] looks at into the processor's caches, as [`PackedStatistics::touch`] does.
     #[inline]
     pub fn touch_statistics(&self, row: usize, step: usize) -> usize {
-        let (file, stats) = (&self.file, &self.file.value_stats);
-        let bytes = [&stats.min_values, &stats.max_values, &stats.null_counts];
-        match step {
-            0 => self.extensions.len() + file.row_count.touch(row) + file.schema_id.touch(row) + file.level.touch(row),
-            1 => {
-                self.extensions.first().map_or(0, String::len)
-                    + bytes.map(PackedBytes::touch_layout).iter().sum::<usize>()
-            }
-            _ => bytes.map(|bytes| bytes.touch_value(row)).iter().sum(),
-        }
+        let names = match step {
+            0 => self.extensions.len(),
+            1 => self.extensions.first().map_or(0, String::len),
+            _ => 0,
+        };
+        names + self.file.statistics.touch(row, step)
     }
 
     /// The memory it holds.
@@ -300,15 +288,12 @@ impl PackedFiles {
         Ok(Self {
             file_name: text(&of.file_name),
             file_size: longs(&of.file_size),
-            row_count: longs(&of.row_count),
             min_key: bytes(&of.min_key),
             max_key: bytes(&of.max_key),
             key_stats: PackedStats::pack(rows, &of.key_stats)?,
-            value_stats: PackedStats::pack(rows, &of.value_stats)?,
+            statistics: PackedStatistics::pack(rows, of)?,
             min_sequence_number: longs(&of.min_sequence_number),
             max_sequence_number: longs(&of.max_sequence_number),
-            schema_id: longs(&of.schema_id),
-            level: longs(&of.level),
             creation_time: longs(&of.creation_time),
             delete_row_count: longs(&of.delete_row_count),
             file_source: PackedLongs::pack(rows, |row| of.file_source.int(row).map(i64::from)),
@@ -334,15 +319,15 @@ impl PackedFiles {
         DataFileMeta {
             file_name: self.file_name.text(row).unwrap_or_default(),
             file_size: long(&self.file_size),
-            row_count: long(&self.row_count),
+            row_count: self.statistics.row_count(row),
             min_key: self.min_key.get(row).unwrap_or_default(),
             max_key: self.max_key.get(row).unwrap_or_default(),
             key_stats: self.key_stats.get(row),
-            value_stats: self.value_stats.get(row),
+            value_stats: self.statistics.value_stats(row),
             min_sequence_number: long(&self.min_sequence_number),
             max_sequence_number: long(&self.max_sequence_number),
-            schema_id: long(&self.schema_id),
-            level: self.level.int(row),
+            schema_id: self.statistics.schema_id(row),
+            level: self.statistics.level(row),
             extra_files: self.extra_files(row),
             creation_time_millis: self.creation_time.get(row),
             delete_row_count: self.delete_row_count.get(row),
@@ -357,10 +342,7 @@ impl PackedFiles {
     }
 
     fn statistics(&self, row: usize, parts: Option<&StatsParts>, file: &mut DataFileMeta) {
-        file.row_count = self.row_count.get(row).unwrap_or(0);
-        file.schema_id = self.schema_id.get(row).unwrap_or(0);
-        file.level = self.level.int(row);
-        self.value_stats.fill(row, parts, &mut file.value_stats);
+        self.statistics.fill(row, parts, file);
         file.value_stats_cols = self.rare_texts(row, |rare| &rare.value_stats_cols);
         file.write_cols = self.rare_texts(row, |rare| &rare.write_cols);
         file.embedded_index = self.rare_bytes(row, |rare| &rare.embedded_index);
@@ -369,11 +351,8 @@ impl PackedFiles {
     fn heap_bytes(&self) -> usize {
         let longs = [
             &self.file_size,
-            &self.row_count,
             &self.min_sequence_number,
             &self.max_sequence_number,
-            &self.schema_id,
-            &self.level,
             &self.creation_time,
             &self.delete_row_count,
             &self.file_source,
@@ -382,7 +361,7 @@ impl PackedFiles {
         longs.iter().map(|c| c.heap_bytes()).sum::<usize>()
             + bytes.iter().map(|c| c.heap_bytes()).sum::<usize>()
             + self.key_stats.heap_bytes()
-            + self.value_stats.heap_bytes()
+            + self.statistics.heap_bytes()
             + self.rare.as_ref().map_or(0, |rare| size_of::<RareColumns>() + rare.heap_bytes())
     }
 }
@@ -420,101 +399,6 @@ impl RareColumns {
         let bytes = self.nullable().iter().map(|c| c.heap_bytes()).sum::<usize>();
         bytes + self.extra_files.heap_bytes() + self.first_row_id.heap_bytes()
     }
-}
-
-impl PackedStats {
-    fn pack(rows: usize, of: &StatsColumns) -> Result<Self> {
-        Ok(Self {
-            min_values: PackedBytes::pack(rows, |row| of.min_values.get(row)),
-            max_values: PackedBytes::pack(rows, |row| of.max_values.get(row)),
-            null_counts: pack_longs(rows, &of.null_counts)?,
-        })
-    }
-
-    fn get(&self, row: usize) -> SimpleStats {
-        SimpleStats {
-            min_values: self.min_values.get(row).unwrap_or_default(),
-            max_values: self.max_values.get(row).unwrap_or_default(),
-            null_counts: self.null_counts.get(row).map(|bytes| unpack_longs(&bytes)).unwrap_or_default(),
-        }
-    }
-
-    /// The same, in memory that is there; all of it, or the given parts.
-    fn fill(&self, row: usize, parts: Option<&StatsParts>, stats: &mut SimpleStats) {
-        let append = |from: &PackedBytes, parts: Option<&[Range<usize>]>, to: &mut Vec<u8>| {
-            to.clear();
-            match parts {
-                Some(parts) => from.append_parts_to(row, parts, to),
-                None => from.append_to(row, to),
-            }
-        };
-        stats.null_counts.clear();
-        let counts = &mut stats.min_values;
-        if append(&self.null_counts, parts.map(|parts| parts.counts.as_slice()), counts) {
-            stats.null_counts.extend(longs_in(counts));
-        }
-        let bounds = parts.map(|parts| parts.bounds.as_slice());
-        append(&self.min_values, bounds, &mut stats.min_values);
-        append(&self.max_values, bounds, &mut stats.max_values);
-    }
-
-    fn heap_bytes(&self) -> usize {
-        [&self.min_values, &self.max_values, &self.null_counts].iter().map(|c| c.heap_bytes()).sum()
-    }
-}
-
-/// Lists as byte strings, eight bytes for each element.
-fn pack_longs(rows: usize, lists: &ListsOf<Longs>) -> Result<PackedBytes> {
-    pack_lists(rows, lists, |values: &Longs, at, out| {
-        out.extend_from_slice(&values.get(at).unwrap_or(UNKNOWN_COUNT).to_le_bytes());
-    })
-}
-
-fn unpack_longs(bytes: &[u8]) -> Vec<Option<i64>> {
-    longs_in(bytes).collect()
-}
-
-fn longs_in(bytes: &[u8]) -> impl Iterator<Item = Option<i64>> {
-    let (words, _) = bytes.as_chunks();
-    words.iter().map(|word| Some(i64::from_le_bytes(*word)).filter(|value| *value != UNKNOWN_COUNT))
-}
-
-/// Lists as byte strings, each element after its length; elements that are NULL are left out.
-fn pack_texts(rows: usize, lists: &ListsOf<Texts>) -> Result<PackedBytes> {
-    pack_lists(rows, lists, |values: &Texts, at, out| {
-        if let Some(text) = values.get(at) {
-            // A text of an Arrow array is shorter than 2 GB.
-            out.extend_from_slice(&(text.len() as u32).to_le_bytes());
-            out.extend_from_slice(text.as_bytes());
-        }
-    })
-}
-
-fn unpack_texts(mut bytes: &[u8]) -> Vec<String> {
-    let mut texts = vec![];
-    while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
-        let Some((text, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize) else { break };
-        texts.push(String::from_utf8_lossy(text).into_owned());
-        bytes = rest;
-    }
-    texts
-}
-
-fn pack_lists<T>(rows: usize, lists: &ListsOf<T>, encode: impl Fn(&T, usize, &mut Vec<u8>)) -> Result<PackedBytes> {
-    let (mut data, mut ranges) = (vec![], Vec::with_capacity(rows));
-    for row in 0..rows {
-        let start = data.len();
-        let list = lists.range(row);
-        ranges.push(list.map(|list| {
-            list.for_each(|at| encode(lists.values(), at, &mut data));
-            start..data.len()
-        }));
-    }
-    if u32::try_from(data.len()).is_err() {
-        return Err(Error::unsupported("manifests with lists of more than 4 GB"));
-    }
-    let slice = |row: usize| ranges.get(row).cloned().flatten().and_then(|range| data.get(range));
-    Ok(PackedBytes::pack(rows, slice))
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use crate::predicate::file_index::{FileIndexResult, ask_embedded};
 use crate::predicate::file_stats::ByValue;
 use crate::predicate::{Predicate, file_stats};
 use crate::spec::data_file::DataFileMeta;
-use crate::spec::packed_entries::PackedEntries;
 use crate::spec::stats_parts::StatsParts;
 use crate::spec::table_schema::TableSchema;
 
@@ -37,9 +36,10 @@ impl<'p> FilePruning<'p> {
         Self { pruning, schemas, key_ids }
     }
 
-    /// Which parts of the statistics of entries are asked about in a partition; `None` where these may be all.
-    pub fn parts<'v>(&self, verdict: &'v PartitionVerdict, entries: &PackedEntries) -> Option<&'v StatsParts> {
-        let schema = entries.laid_out_by()?;
+    /// Which parts of statistics that are laid out by `schema` are asked about in a partition; `None` where these may be
+    /// all.
+    pub fn parts<'v>(&self, verdict: &'v PartitionVerdict, schema: Option<i64>) -> Option<&'v StatsParts> {
+        let schema = schema?;
         let parts = verdict.parts.get_or_init(|| {
             let columns = verdict.residual.column_ids();
             let parts = |schema: &TableSchema| StatsParts::of(&schema.fields, &|id| columns.contains(&id));

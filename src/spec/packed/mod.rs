@@ -5,6 +5,7 @@
 
 mod bytes;
 mod dictionary;
+pub(super) mod lists;
 mod longs;
 mod shape;
 

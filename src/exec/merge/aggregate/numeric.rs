@@ -113,23 +113,27 @@ impl Numeric {
         versions: &Versions<'_>,
         arithmetic: A,
     ) -> Result<ArrayRef> {
-        let inputs = Primitives::<P>::new(versions, &self.arrow_type)?;
+        let inputs = &Primitives::<P>::new(versions, &self.arrow_type)?;
+        let subject = &self.subject;
         match self.reduction {
-            Reduction::Sum => inputs.fold(&self.subject, versions, &mut Sum { inputs: &inputs, arithmetic }),
+            Reduction::Sum => {
+                inputs.fold(subject, versions, &mut Reducing::<_, _, false> { subject, inputs, arithmetic })
+            }
             Reduction::Product => {
-                let subject = &self.subject;
-                inputs.fold(subject, versions, &mut Product { subject, inputs: &inputs, arithmetic })
+                inputs.fold(subject, versions, &mut Reducing::<_, _, true> { subject, inputs, arithmetic })
             }
         }
     }
 }
 
-struct Sum<'a, P: ArrowPrimitiveType, A> {
+/// `product`, or else `sum`.
+struct Reducing<'a, P: ArrowPrimitiveType, A, const PRODUCT: bool> {
+    subject: &'a Subject,
     inputs: &'a Primitives<'a, P>,
     arithmetic: A,
 }
 
-impl<P: ArrowPrimitiveType, A: Arithmetic<P::Native>> Operations for Sum<'_, P, A> {
+impl<P: ArrowPrimitiveType, A: Arithmetic<P::Native>, const PRODUCT: bool> Operations for Reducing<'_, P, A, PRODUCT> {
     type Value = P::Native;
 
     #[inline]
@@ -140,48 +144,20 @@ impl<P: ArrowPrimitiveType, A: Arithmetic<P::Native>> Operations for Sum<'_, P, 
     #[inline]
     fn aggregate(&mut self, acc: Option<P::Native>, input: Option<P::Native>) -> Result<Option<P::Native>> {
         Ok(match (acc, input) {
+            (Some(acc), Some(input)) if PRODUCT => self.arithmetic.multiply(acc, input),
             (Some(acc), Some(input)) => self.arithmetic.add(acc, input),
             _ => acc.or(input),
         })
     }
 
     fn retract(&mut self, acc: Option<P::Native>, input: Option<P::Native>) -> Option<Result<Option<P::Native>>> {
-        Some(Ok(match (acc, input) {
-            (Some(acc), Some(input)) => self.arithmetic.subtract(acc, input),
-            (None, Some(input)) => self.arithmetic.negate(input),
-            (acc, None) => acc,
-        }))
-    }
-}
-
-struct Product<'a, P: ArrowPrimitiveType, A> {
-    subject: &'a Subject,
-    inputs: &'a Primitives<'a, P>,
-    arithmetic: A,
-}
-
-impl<P: ArrowPrimitiveType, A: Arithmetic<P::Native>> Operations for Product<'_, P, A> {
-    type Value = P::Native;
-
-    #[inline]
-    fn read(&self, member: Member) -> Result<Option<P::Native>> {
-        self.inputs.read(member)
-    }
-
-    #[inline]
-    fn aggregate(&mut self, acc: Option<P::Native>, input: Option<P::Native>) -> Result<Option<P::Native>> {
-        Ok(match (acc, input) {
-            (Some(acc), Some(input)) => self.arithmetic.multiply(acc, input),
-            _ => acc.or(input),
-        })
-    }
-
-    fn retract(&mut self, acc: Option<P::Native>, input: Option<P::Native>) -> Option<Result<Option<P::Native>>> {
         Some(match (acc, input) {
-            (Some(acc), Some(input)) => {
+            (Some(acc), Some(input)) if PRODUCT => {
                 self.arithmetic.divide(acc, input).map_err(|what| self.subject.error(format_args!("retract: {what}")))
             }
-            _ => Ok(acc),
+            (Some(acc), Some(input)) => Ok(self.arithmetic.subtract(acc, input)),
+            (None, Some(input)) if !PRODUCT => Ok(self.arithmetic.negate(input)),
+            (acc, _) => Ok(acc),
         })
     }
 }
