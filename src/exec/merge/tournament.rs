@@ -262,6 +262,14 @@ fn tell<S: Sink>(versions: &mut [Version<'_>], sink: &mut S) -> Result<Outcome> 
     match versions {
         [] => {}
         [alone] => sink.single(alone.batch, alone.row..alone.row + 1)?,
+        [a, b] => {
+            match a.compare_age(b) {
+                Ordering::Less => {}
+                Ordering::Equal => return Ok(Outcome::Tied),
+                Ordering::Greater => std::mem::swap(a, b),
+            }
+            sink.group(versions)?;
+        }
         _ => {
             // Versions that stand beside each other in the end were compared.
             let mut tied = false;
@@ -379,7 +387,8 @@ struct WindowRun<'a, C> {
 /// Whether run `a` comes before run `b`; those that have ended come last.
 fn less<K: Ord>(heads: &[Option<K>], a: usize, b: usize) -> bool {
     match (heads.get(a), heads.get(b)) {
-        (Some(Some(x)), Some(Some(y))) => x.cmp(y).then(a.cmp(&b)) == Ordering::Less,
+        // Not by `cmp`: for equality a wide integer is loaded at once, and just after it was stored in halves that stalls.
+        (Some(Some(x)), Some(Some(y))) => x < y || (a < b && y >= x),
         (Some(Some(_)), _) => true,
         (_, Some(Some(_))) => false,
         _ => a < b,
