@@ -221,59 +221,70 @@ fn fixed_bytes(kind: &TypeKind) -> Option<u32> {
 
 /// Shifts keys left by the width of a column and puts its values, in unsigned order, below.
 fn append(keys: &mut [u128], column: &ArrayRef, slot: Slot) -> Result<()> {
-    let shift = slot.value_bytes * 8;
-    let flip = 1u128 << (shift - 1);
-    let mask = u128::MAX >> (128 - shift);
     macro_rules! signed {
-        ($arrow:ty) => {{
+        ($arrow:ty, $bits:literal) => {{
             let values = column.as_primitive::<$arrow>().values().iter();
-            shift_in(keys, values.map(|value| (i128::from(*value) as u128 & mask) ^ flip), column, slot)
+            shift_in::<$bits>(keys, values.map(|value| flipped::<$bits>(i128::from(*value))), column, slot)
         }};
     }
     macro_rules! float {
-        ($arrow:ty, $plain:ident, $signed:ty) => {{
+        ($arrow:ty, $plain:ident, $signed:ty, $bits:literal) => {{
             let values = column.as_primitive::<$arrow>().values().iter();
             let bits = values.map(|value| {
                 let bits = $plain(*value).to_bits() as $signed;
-                let ordered = bits ^ (((bits >> (shift - 1)) as $signed) & <$signed>::MAX);
-                (ordered as i128 as u128 & mask) ^ flip
+                let ordered = bits ^ (((bits >> ($bits - 1)) as $signed) & <$signed>::MAX);
+                flipped::<$bits>(i128::from(ordered))
             });
-            shift_in(keys, bits, column, slot)
+            shift_in::<$bits>(keys, bits, column, slot)
         }};
     }
     match column.data_type() {
-        ArrowType::Boolean => shift_in(keys, column.as_boolean().values().iter().map(u128::from), column, slot),
-        ArrowType::Int8 => signed!(Int8Type),
-        ArrowType::Int16 => signed!(Int16Type),
-        ArrowType::Int32 => signed!(Int32Type),
-        ArrowType::Date32 => signed!(Date32Type),
-        ArrowType::Time32(TimeUnit::Millisecond) => signed!(Time32MillisecondType),
-        ArrowType::Int64 => signed!(Int64Type),
-        ArrowType::Timestamp(TimeUnit::Second, _) => signed!(TimestampSecondType),
-        ArrowType::Timestamp(TimeUnit::Millisecond, _) => signed!(TimestampMillisecondType),
-        ArrowType::Timestamp(TimeUnit::Microsecond, _) => signed!(TimestampMicrosecondType),
-        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => signed!(TimestampNanosecondType),
-        ArrowType::Decimal128(..) => signed!(Decimal128Type),
-        ArrowType::Float32 => float!(Float32Type, plain_f32, i32),
-        ArrowType::Float64 => float!(Float64Type, plain_f64, i64),
+        ArrowType::Boolean => shift_in::<8>(keys, column.as_boolean().values().iter().map(u128::from), column, slot),
+        ArrowType::Int8 => signed!(Int8Type, 8),
+        ArrowType::Int16 => signed!(Int16Type, 16),
+        ArrowType::Int32 => signed!(Int32Type, 32),
+        ArrowType::Date32 => signed!(Date32Type, 32),
+        ArrowType::Time32(TimeUnit::Millisecond) => signed!(Time32MillisecondType, 32),
+        ArrowType::Int64 => signed!(Int64Type, 64),
+        ArrowType::Timestamp(TimeUnit::Second, _) => signed!(TimestampSecondType, 64),
+        ArrowType::Timestamp(TimeUnit::Millisecond, _) => signed!(TimestampMillisecondType, 64),
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => signed!(TimestampMicrosecondType, 64),
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => signed!(TimestampNanosecondType, 64),
+        ArrowType::Decimal128(..) if slot.value_bytes == 8 => signed!(Decimal128Type, 64),
+        ArrowType::Decimal128(..) => signed!(Decimal128Type, 128),
+        ArrowType::Float32 => float!(Float32Type, plain_f32, i32, 32),
+        ArrowType::Float64 => float!(Float64Type, plain_f64, i64, 64),
         other => Err(Error::internal(format!("a key column of type {other} has no fixed width"))),
     }
 }
 
-/// Puts the bits of a column's values below what keys have, with a byte for NULL where there may be one.
-fn shift_in(keys: &mut [u128], bits: impl Iterator<Item = u128>, column: &ArrayRef, slot: Slot) -> Result<()> {
-    let shift = slot.value_bytes * 8;
+/// The low `BITS` bits of a number in unsigned order.
+fn flipped<const BITS: u32>(value: i128) -> u128 {
+    (value as u128 & (u128::MAX >> (128 - BITS))) ^ (1u128 << (BITS - 1))
+}
+
+/// Puts the bits of a column's values, of which each has `BITS`, below what keys have, with a byte for NULL where there may
+/// be one.
+fn shift_in<const BITS: u32>(
+    keys: &mut [u128],
+    bits: impl Iterator<Item = u128>,
+    column: &ArrayRef,
+    slot: Slot,
+) -> Result<()> {
+    if slot.value_bytes * 8 != BITS {
+        return Err(Error::internal(format!("a key column of {BITS} bits, not {} bytes", slot.value_bytes)));
+    }
     if !slot.nullable {
         if column.null_count() > 0 {
             return Err(Error::corrupt("NULL in a column of the primary key"));
         }
-        keys.iter_mut().zip(bits).for_each(|(key, bits)| *key = key.checked_shl(shift).unwrap_or(0) | bits);
+        keys.iter_mut().zip(bits).for_each(|(key, bits)| *key = key.checked_shl(BITS).unwrap_or(0) | bits);
         return Ok(());
     }
-    let present = 1u128.checked_shl(shift).unwrap_or(0);
+    let present = 1u128.checked_shl(BITS).unwrap_or(0);
     for (row, (key, bits)) in keys.iter_mut().zip(bits).enumerate() {
         let bits = if column.is_valid(row) { present | bits } else { 0 };
-        *key = key.checked_shl(shift + 8).unwrap_or(0) | bits;
+        *key = key.checked_shl(BITS + 8).unwrap_or(0) | bits;
     }
     Ok(())
 }
