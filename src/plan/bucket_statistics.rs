@@ -72,6 +72,13 @@ struct Known {
     bytes: usize,
 }
 
+impl Known {
+    /// Takes off what statistics weighed that are no longer kept.
+    fn forget(&mut self, statistics: &BucketStatistics) {
+        self.bytes = self.bytes.saturating_sub(statistics.heap_bytes());
+    }
+}
+
 impl KnownStatistics {
     /// Keeps statistics that take up to so many bytes.
     pub fn new(capacity_bytes: usize) -> Self {
@@ -91,19 +98,16 @@ impl KnownStatistics {
         }
         let statistics = Arc::new(BucketStatistics::of(live, entries)?);
         let mut known = known();
-        let replaced = known.buckets.put(place, Arc::clone(&statistics));
         known.bytes = known.bytes.saturating_add(statistics.heap_bytes());
-        let mut forgotten = replaced;
-        loop {
-            known.bytes = known.bytes.saturating_sub(forgotten.map_or(0, |statistics| statistics.heap_bytes()));
-            if known.bytes <= self.capacity_bytes {
-                return Some(statistics);
-            }
-            forgotten = known.buckets.pop_lru().map(|(_, statistics)| statistics);
-            if forgotten.is_none() {
-                return Some(statistics);
-            }
+        if let Some(replaced) = known.buckets.put(place, Arc::clone(&statistics)) {
+            known.forget(&replaced);
         }
+        while known.bytes > self.capacity_bytes
+            && let Some((_, oldest)) = known.buckets.pop_lru()
+        {
+            known.forget(&oldest);
+        }
+        Some(statistics)
     }
 }
 
