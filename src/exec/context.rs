@@ -1,7 +1,7 @@
 //! What every output partition of a scan shares: [`ScanContext`].
 //!
 //! In: the wanted columns of the table, its partition columns and the schemas that files were written with. Out: for a
-//! file of a schema, the [`FileMapping`] that says what to ask of the file and how to bring it to the wanted columns.
+//! file of a schema, the [`SchemaMapping`] that says what to ask of the file and how to bring it to the wanted columns.
 //! Mappings are made once per schema and set of written columns, and kept.
 
 use std::borrow::Cow;

@@ -1,8 +1,8 @@
 //! ORC files.
 //!
-//! In: a [`ReadRequest`]. Out: its batches. The tail of the file is read and checked ([`tail`]), the wanted columns are
-//! found in it by name ([`projection`]); then, stripe by stripe, the wanted streams are fetched ([`fetch`]), of the row groups
-//! that the stripe's index ([`row_index`]) leaves, and decoded ([`decode`]), while the streams of the next stripes are on
+//! In: a [`ReadRequest`]. Out: its batches. The tail of the file is read and checked (`tail`), the wanted columns are
+//! found in it by name (`projection`); then, stripe by stripe, the wanted streams are fetched (`fetch`), of the row groups
+//! that the stripe's index (`row_index`) leaves, and decoded (`decode`), while the streams of the next stripes are on
 //! their way, as far as the file's lane reads ahead.
 //!
 //! ```text

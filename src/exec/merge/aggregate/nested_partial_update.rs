@@ -1,6 +1,6 @@
 //! `nested_partial_update`: a nested table whose rows are updated field by field.
 //!
-//! In: versions of an ARRAY<ROW> column. Out: each key's rows, one for each nested key, each field the last that was not
+//! In: versions of an `ARRAY<ROW>` column. Out: each key's rows, one for each nested key, each field the last that was not
 //! NULL. NULL rows are dropped; a first value is taken as it is, unless the table was written by a release that knows
 //! `nested-key-null-strategy` (`strict`). It cannot retract. Java: `FieldNestedPartialUpdateAgg`.
 

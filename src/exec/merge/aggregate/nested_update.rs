@@ -1,6 +1,6 @@
 //! `nested_update`: a nested table, whose rows are appended or, with a key, replaced.
 //!
-//! In: versions of an ARRAY<ROW> column. Out: each key's rows. Without `nested-key` rows are appended up to `count-limit`,
+//! In: versions of an `ARRAY<ROW>` column. Out: each key's rows. Without `nested-key` rows are appended up to `count-limit`,
 //! and a retract removes all rows that are equal to one of its own; with it, a row replaces the one of equal key, and a
 //! retract removes by key. NULL rows are dropped. Java: `FieldNestedUpdateAgg`.
 //!

@@ -2,7 +2,7 @@
 //!
 //! In and out: as for [`merge_keys`](super::tournament::merge_keys), which is the fast way and gives up on ties. Two writers
 //! that begin from one snapshot give out the same sequence numbers. Which of two such versions is the newer one is then
-//! decided by how the reference's loser tree ([`tree`]) or heap ([`heap`]) happens to stand, and that by every row before:
+//! decided by how the reference's loser tree (`tree`) or heap (`heap`) happens to stand, and that by every row before:
 //! so these are kept here just as there, row by row, and must see all rows of a section.
 
 mod heap;
