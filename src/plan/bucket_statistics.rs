@@ -2,12 +2,11 @@
 //!
 //! Every commit adds to many buckets, so the entries of one lie here and there among all the packed ones, and to ask a
 //! thousand of them is to wait for memory several thousand times. In: the entries of a bucket. Out: a copy of their
-//! statistics in one place, kept beside the live entries for the next query of the bucket ([`KnownStatistics`]), up to a
-//! part of what these take.
+//! statistics in one place, kept beside the live entries for further queries of the bucket ([`KnownStatistics`]), up to a part
+//! of what these take.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-
-use lru::LruCache;
 
 use super::live_entries::{EntryRef, LiveEntries};
 use crate::spec::data_file::DataFileMeta;
@@ -35,7 +34,7 @@ impl BucketStatistics {
             (chunk.laid_out_by() == Some(schema_id) && of_chunk == extension).then_some((statistics, row))
         };
         let together: Vec<_> = entries.iter().map(of_entry).collect::<Option<_>>()?;
-        let statistics = PackedStatistics::gathered(&together);
+        let statistics = PackedStatistics::gathered(&together)?;
         Some(Self { statistics, schema_id, file_name: format!(".{extension}") })
     }
 
@@ -58,7 +57,8 @@ impl BucketStatistics {
     }
 }
 
-/// The statistics of the buckets that were asked for last.
+/// The statistics of buckets that were asked for twice, as far as there is room. None makes room for another: where queries
+/// go to more buckets than are kept, copies that are made anew cost more than they spare.
 #[derive(Debug)]
 pub struct KnownStatistics {
     buckets: Mutex<Known>,
@@ -68,21 +68,24 @@ pub struct KnownStatistics {
 #[derive(Debug)]
 struct Known {
     /// By the place of a bucket's first entry.
-    buckets: LruCache<u32, Arc<BucketStatistics>>,
-    bytes: usize,
+    buckets: HashMap<u32, Bucket>,
+    /// The room that is left; none once a copy did not fit.
+    left_bytes: usize,
 }
 
-impl Known {
-    /// Takes off what statistics weighed that are no longer kept.
-    fn forget(&mut self, statistics: &BucketStatistics) {
-        self.bytes = self.bytes.saturating_sub(statistics.heap_bytes());
-    }
+#[derive(Debug, Clone)]
+enum Bucket {
+    AskedOnce,
+    /// Its entries cannot be brought together.
+    Mixed,
+    Together(Arc<BucketStatistics>),
 }
 
 impl KnownStatistics {
     /// Keeps statistics that take up to so many bytes.
     pub fn new(capacity_bytes: usize) -> Self {
-        Self { buckets: Mutex::new(Known { buckets: LruCache::unbounded(), bytes: 0 }), capacity_bytes }
+        let known = Known { buckets: HashMap::new(), left_bytes: capacity_bytes };
+        Self { buckets: Mutex::new(known), capacity_bytes }
     }
 
     /// How many bytes they may take together.
@@ -90,22 +93,36 @@ impl KnownStatistics {
         self.capacity_bytes
     }
 
-    /// The statistics of the bucket whose entries these are, the first of them at `place` among all.
+    /// The statistics of the bucket whose entries these are, the first of them at `place` among all; `None` where they are
+    /// to be looked at where they lie.
     pub fn of(&self, live: &LiveEntries, place: u32, entries: &[EntryRef]) -> Option<Arc<BucketStatistics>> {
         let known = || self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(statistics) = known().buckets.get(&place) {
-            return Some(Arc::clone(statistics));
-        }
-        let statistics = Arc::new(BucketStatistics::of(live, entries)?);
-        let mut known = known();
-        known.bytes = known.bytes.saturating_add(statistics.heap_bytes());
-        if let Some(replaced) = known.buckets.put(place, Arc::clone(&statistics)) {
-            known.forget(&replaced);
-        }
-        while known.bytes > self.capacity_bytes
-            && let Some((_, oldest)) = known.buckets.pop_lru()
         {
-            known.forget(&oldest);
+            let mut known = known();
+            match known.buckets.get(&place) {
+                Some(Bucket::Together(statistics)) => return Some(Arc::clone(statistics)),
+                Some(Bucket::Mixed) => return None,
+                _ if known.left_bytes == 0 => return None,
+                Some(Bucket::AskedOnce) => {}
+                None => {
+                    known.buckets.insert(place, Bucket::AskedOnce);
+                    return None;
+                }
+            }
+        }
+        let statistics = BucketStatistics::of(live, entries).map(Arc::new);
+        let mut known = known();
+        let Some(statistics) = statistics else {
+            known.buckets.insert(place, Bucket::Mixed);
+            return None;
+        };
+        // Another query may have done the same meanwhile.
+        if !matches!(known.buckets.get(&place), Some(Bucket::Together(_))) {
+            let left = known.left_bytes.checked_sub(statistics.heap_bytes());
+            known.left_bytes = left.unwrap_or(0);
+            if left.is_some() {
+                known.buckets.insert(place, Bucket::Together(Arc::clone(&statistics)));
+            }
         }
         Some(statistics)
     }
@@ -160,12 +177,18 @@ mod tests {
         live.buckets_of(&live.partitions()[0])
     }
 
+    /// What the second query of a bucket finds.
+    fn asked_twice(live: &LiveEntries, bucket: &LiveBucket, files: usize) -> Option<Arc<BucketStatistics>> {
+        assert!(live.statistics_of(bucket, files).is_none(), "asked for the first time");
+        live.statistics_of(bucket, files)
+    }
+
     #[test]
     fn they_are_those_of_the_entries() {
         let live = live(&(0..20).map(|number| commit(number, 3, "orc")).collect::<Vec<_>>());
         let some = StatsParts { bounds: vec![0..4, 16..18], counts: vec![0..4, 8..16] };
         for bucket in buckets(&live) {
-            let (statistics, entries) = (live.statistics_of(bucket, 20).unwrap(), live.rows_of(bucket));
+            let (statistics, entries) = (asked_twice(&live, bucket, 20).unwrap(), live.rows_of(bucket));
             assert_eq!((statistics.laid_out_by(), entries.len()), (3, 20));
             for (at, entry) in entries.iter().enumerate() {
                 for parts in [None, Some(&some)] {
@@ -188,21 +211,21 @@ mod tests {
     fn they_are_not_brought_together_where_that_does_not_serve() {
         let commits: Vec<_> = (0..20).map(|number| commit(number, 3, "orc")).collect();
         let all = live(&commits);
-        assert!(all.statistics_of(&buckets(&all)[0], 20).is_some());
-        assert!(all.statistics_of(&buckets(&all)[0], 51).is_none(), "of 800 files too many are asked about");
+        assert!(asked_twice(&all, &buckets(&all)[0], 20).is_some());
+        assert!(asked_twice(&all, &buckets(&all)[0], 51).is_none(), "of 800 files too many are asked about");
         let mut two_schemas = commits.clone();
         two_schemas[7] = commit(7, 4, "orc");
         let two_schemas = live(&two_schemas);
-        assert!(two_schemas.statistics_of(&buckets(&two_schemas)[0], 20).is_none());
+        assert!(asked_twice(&two_schemas, &buckets(&two_schemas)[0], 20).is_none());
         let mut two_formats = commits.clone();
         two_formats[7] = commit(7, 3, "parquet");
         let two_formats = live(&two_formats);
-        assert!(two_formats.statistics_of(&buckets(&two_formats)[0], 20).is_none());
+        assert!(asked_twice(&two_formats, &buckets(&two_formats)[0], 20).is_none());
         let mut indexed = commits.clone();
         indexed[7][0].file.embedded_index = Some(vec![1]);
         let indexed = live(&indexed);
-        assert!(indexed.statistics_of(&buckets(&indexed)[0], 20).is_none());
-        assert!(indexed.statistics_of(&buckets(&indexed)[20], 20).is_some());
+        assert!(asked_twice(&indexed, &buckets(&indexed)[0], 20).is_none());
+        assert!(asked_twice(&indexed, &buckets(&indexed)[20], 20).is_some());
     }
 
     #[test]
@@ -211,10 +234,18 @@ mod tests {
         let bytes = BucketStatistics::of(&live, live.rows_of(&buckets(&live)[0])).unwrap().heap_bytes();
         let known = KnownStatistics::new(bytes * 5 / 2);
         for (place, bucket) in buckets(&live).iter().enumerate() {
-            assert!(known.of(&live, place as u32, live.rows_of(bucket)).is_some());
+            let ask = || known.of(&live, place as u32, live.rows_of(bucket));
+            let found = (ask().is_some(), ask().is_some(), ask().is_some());
+            let want = match place {
+                0 | 1 => (false, true, true),
+                // This one does not fit in any more, and no other is tried.
+                2 => (false, true, false),
+                _ => (false, false, false),
+            };
+            assert_eq!(found, want, "bucket {place}");
         }
         let kept = known.buckets.lock().unwrap();
-        assert_eq!(kept.buckets.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [39, 38]);
-        assert!(kept.bytes <= known.capacity_bytes());
+        let together = kept.buckets.values().filter(|bucket| matches!(bucket, Bucket::Together(_)));
+        assert_eq!((together.count(), kept.left_bytes), (2, 0));
     }
 }

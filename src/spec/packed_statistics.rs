@@ -38,26 +38,28 @@ impl PackedStatistics {
         })
     }
 
-    /// Those of rows here and there, one behind the other.
-    pub fn gathered(of: &[(&Self, usize)]) -> Self {
+    /// Those of rows here and there, one behind the other; `None` where they would take more than can be packed.
+    pub fn gathered(of: &[(&Self, usize)]) -> Option<Self> {
         let longs = |column: fn(&Self) -> &PackedLongs| {
             let values: Vec<_> = of.iter().map(|(all, row)| column(all).get(*row)).collect();
             PackedLongs::pack(values.len(), |row| values.get(row).copied().flatten())
         };
         let bytes = |column: fn(&PackedStats) -> &PackedBytes| {
             let values: Vec<_> = of.iter().map(|(all, row)| column(&all.value_stats).get(*row)).collect();
-            PackedBytes::pack(values.len(), |row| values.get(row).and_then(|value| value.as_deref()))
+            let bytes = values.iter().flatten().map(Vec::len).fold(0, usize::saturating_add);
+            u32::try_from(bytes).ok()?;
+            Some(PackedBytes::pack(values.len(), |row| values.get(row).and_then(|value| value.as_deref())))
         };
-        Self {
+        Some(Self {
             row_count: longs(|all| &all.row_count),
             schema_id: longs(|all| &all.schema_id),
             level: longs(|all| &all.level),
             value_stats: PackedStats {
-                min_values: bytes(|stats| &stats.min_values),
-                max_values: bytes(|stats| &stats.max_values),
-                null_counts: bytes(|stats| &stats.null_counts),
+                min_values: bytes(|stats| &stats.min_values)?,
+                max_values: bytes(|stats| &stats.max_values)?,
+                null_counts: bytes(|stats| &stats.null_counts)?,
             },
-        }
+        })
     }
 
     /// How many rows the file has.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 
-use super::super::tournament::{Cursor, KeyBatch, Version};
-use super::Popped;
+use super::super::tournament::{Cursor, KeyBatch};
+use super::{Popped, version};
 use crate::error::Result;
 use crate::spec::java_queue::PriorityQueue;
 
@@ -77,10 +77,8 @@ impl Head {
 }
 
 fn compare(a: &Head, b: &Head) -> Ordering {
-    let version = |head: &Head| head.row.clone();
-    let (a, b) = (version(a), version(b));
-    let by_age = || Version { batch: &a.0, row: a.1 }.compare_age(&Version { batch: &b.0, row: b.1 });
-    compare_keys(&a, &b).then_with(by_age)
+    let by_age = || version(&a.row).compare_age(&version(&b.row));
+    compare_keys(&a.row, &b.row).then_with(by_age)
 }
 
 fn compare_keys((a, at): &Popped, (b, other): &Popped) -> Ordering {

@@ -23,6 +23,11 @@ use crate::options::enums::SortEngine;
 /// A row that came out.
 type Popped = (Arc<KeyBatch>, usize);
 
+/// The row as a version of its key.
+fn version((batch, row): &Popped) -> Version<'_> {
+    Version { batch, row: *row }
+}
+
 /// Merges the keys of runs as `engine` does, and tells `sink` of those rows whose keys are in a range.
 pub async fn merge_tied_keys<S: Sink>(
     runs: Vec<BoxStream<'static, Result<KeyBatch>>>,
@@ -80,6 +85,6 @@ fn tell<S: Sink>(group: &[Popped], range: &KeyRange, sink: &mut S) -> Result<()>
         [] => Ok(()),
         [first, ..] if !is_in(first) => Ok(()),
         [(batch, row)] => sink.single(batch, *row..*row + 1),
-        _ => sink.group(&group.iter().map(|(batch, row)| Version { batch, row: *row }).collect::<Vec<_>>()),
+        _ => sink.group(&group.iter().map(version).collect::<Vec<_>>()),
     }
 }

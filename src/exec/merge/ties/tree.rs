@@ -11,8 +11,8 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 
-use super::super::tournament::{Cursor, KeyBatch, Version};
-use super::Popped;
+use super::super::tournament::{Cursor, KeyBatch};
+use super::{Popped, version};
 use crate::error::{Error, Result};
 
 /// Whether a leaf has won or lost, and with what.
@@ -209,10 +209,7 @@ impl LoserTree {
 
     /// Greater where the loser of a node now wins: where its row is older.
     fn compare_ages(&self, parent: usize, at: usize) -> Result<Ordering> {
-        self.compare(parent, at, |parent, at| {
-            let [parent, at] = [&parent, &at].map(|(batch, row)| Version { batch, row: *row });
-            at.compare_age(&parent)
-        })
+        self.compare(parent, at, |parent, at| version(&at).compare_age(&version(&parent)))
     }
 
     fn compare(&self, parent: usize, at: usize, by: impl Fn(Popped, Popped) -> Ordering) -> Result<Ordering> {
