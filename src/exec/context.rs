@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::file::footer_cache::FooterCache;
 use crate::file::prefetch::ReadAheadSettings;
 use crate::options::TableOptions;
+use crate::plan::combined_partitions::CombinedPartitions;
 use crate::predicate::Predicate;
 use crate::predicate::bucket::BucketKey;
 use crate::spec::arrow_type::arrow_schema;
@@ -57,6 +58,8 @@ pub struct ScanSpec {
     pub fields: Vec<DataField>,
     /// The partition columns, in the order of the partition rows.
     pub partition_fields: Vec<DataField>,
+    /// Those of them that are not the same in all rows of a partition.
+    pub combined_partitions: CombinedPartitions,
     /// Table option `partition.default-name`.
     pub partition_default_name: String,
     /// The schemas that files were written with: of the table, and of each other branch that files come from.
@@ -69,6 +72,14 @@ pub struct ScanSpec {
     pub analyzed: Option<Arc<Statistics>>,
     /// What is read ahead.
     pub read_ahead: ReadAheadSettings,
+}
+
+impl ScanSpec {
+    /// Where a column's value is among those of a partition, if all rows of one have the same.
+    pub fn partition_constant(&self, field: &DataField) -> Option<usize> {
+        let at = self.partition_fields.iter().position(|p| p.id == field.id);
+        at.filter(|_| !self.combined_partitions.contains(field.id))
+    }
 }
 
 /// The schemas of one branch. Schema ids, and what fields they number, are a branch's own.
@@ -141,7 +152,7 @@ impl ScanContext {
         let (mut sources, mut file_columns, mut output) = (vec![], vec![], vec![]);
         for &at in projection {
             let field = spec.fields.get(at).ok_or_else(|| Error::internal(format!("no column {at} to project")))?;
-            match spec.partition_fields.iter().position(|p| p.id == field.id) {
+            match spec.partition_constant(field) {
                 Some(partition) => sources.push(ColumnSource::Partition(partition)),
                 None => {
                     sources.push(ColumnSource::File(file_columns.len()));
@@ -171,7 +182,7 @@ impl ScanContext {
     pub fn with_filters(self, filters: ScanFilters) -> Self {
         let of_partition = |at: usize| {
             let field = self.spec.fields.get(at);
-            field.is_none_or(|field| self.spec.partition_fields.iter().any(|p| p.id == field.id))
+            field.is_none_or(|field| self.spec.partition_constant(field).is_some())
         };
         let filters_partitions = filters.columns().into_iter().any(of_partition);
         Self { filters, filters_partitions, conditions: OnceLock::new(), ..self }
@@ -349,6 +360,7 @@ impl ScanSpec {
             footers: None,
             fields,
             partition_fields: vec![],
+            combined_partitions: CombinedPartitions::default(),
             partition_default_name: String::new(),
             sources: HashMap::from([(None, SourceSchemas::default())]),
             zone: chrono_tz::UTC,

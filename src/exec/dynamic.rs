@@ -40,7 +40,7 @@ pub fn predicate(context: &ScanContext, branch: &Option<Arc<str>>) -> Result<Opt
             said.extend(translated(&now, fields));
         }
     }
-    let said = Predicate::all_of(said);
+    let said = context.spec().combined_partitions.of_partitions(Predicate::all_of(said));
     if said.is_always() || branch.is_none() {
         return Ok((!said.is_always()).then_some(said));
     }

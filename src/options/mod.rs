@@ -90,6 +90,11 @@ impl TableOptions {
         self.raw.get(key).map(String::as_str)
     }
 
+    /// The aggregate function of a column, by its own option or the common one.
+    pub fn aggregate_function(&self, column: &str) -> Option<&str> {
+        self.get(&format!("fields.{column}.aggregate-function")).or(self.default_aggregate_function.as_deref())
+    }
+
     /// Whether rows of one key are compared with what compaction finds: then only the lowest level above 0 of an
     /// older row counts. Java: `CoreOptions.needLookup`.
     pub fn needs_lookup(&self) -> bool {

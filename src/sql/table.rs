@@ -29,6 +29,7 @@ use crate::file::FooterCache;
 use crate::file::prefetch::ReadAheadSettings;
 use crate::options::TableOptions;
 use crate::options::enums::{MergeEngine, SortOrder};
+use crate::plan::combined_partitions::CombinedPartitions;
 use crate::plan::prune::bucket_key;
 use crate::plan::report::{LiveEntriesFrom, ScanReport};
 use crate::plan::scan_plan::{PlannedBranch, ScanPlan, ScanRequest, plan_scan};
@@ -51,6 +52,8 @@ pub struct PaimonTableProvider {
     table_schema: Arc<TableSchema>,
     schema: SchemaRef,
     constraints: Constraints,
+    /// The partition columns that are not the same in all rows of a partition.
+    combined: CombinedPartitions,
     /// Whether only what compaction has merged completely is read.
     read_optimized: bool,
     /// For sessions that have none of their own.
@@ -117,8 +120,9 @@ impl PaimonTableProvider {
         let key = table_schema.primary_keys.iter().filter_map(|k| table_schema.index_of(k)).collect::<Vec<_>>();
         let constraints = if key.is_empty() { vec![] } else { vec![Constraint::PrimaryKey(key)] };
         let constraints = Constraints::new_unverified(constraints);
+        let combined = CombinedPartitions::new(&table_schema, &options);
         let read_optimized = false;
-        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, read_optimized, cache })
+        Ok(Self { name, manager, dynamic_options, table_schema, schema, constraints, combined, read_optimized, cache })
     }
 
     /// The table's name.
@@ -136,7 +140,7 @@ impl PaimonTableProvider {
         &self,
         cache: &PaimonCache,
         zone: Tz,
-        predicate: &Predicate,
+        predicate: Predicate,
         limit: Option<usize>,
     ) -> Result<(ScanPlan, Option<Statistics>)> {
         let manager = self.manager.at_this_moment();
@@ -150,6 +154,7 @@ impl PaimonTableProvider {
         let version = resolve(&options, &manager, zone).await?;
         // The query was planned with the schema of this provider.
         let version = ReadVersion { schema: Arc::clone(&self.table_schema), ..version };
+        let predicate = &CombinedPartitions::new(&self.table_schema, &options).of_partitions(predicate);
         let (manager, version, options, read_optimized) = (&manager, &version, &options, self.read_optimized);
         let plan = plan_scan(ScanRequest { cache, manager, version, options, zone, predicate, limit, read_optimized });
         let analyzed = async {
@@ -174,7 +179,8 @@ impl PaimonTableProvider {
 
     /// Whether no row that fails the filter comes out of a scan.
     fn decides(&self, filter: &Expr) -> bool {
-        let partition: HashSet<i32> = self.table_schema.partition_fields().iter().map(|f| f.id).collect();
+        let constant = self.table_schema.partition_fields().into_iter().filter(|f| !self.combined.contains(f.id));
+        let partition: HashSet<i32> = constant.map(|f| f.id).collect();
         let translated = FilterTranslator::new(&self.table_schema.fields).translate(filter);
         translated.is_some_and(|t| t.exact && t.predicate.column_ids().iter().all(|id| partition.contains(id)))
     }
@@ -186,6 +192,15 @@ impl PaimonTableProvider {
 
     fn spec(&self, plan: &ScanPlan, state: &dyn Session, zone: Tz) -> Result<ScanSpec> {
         let own = plan.branches.first().ok_or_else(|| Error::internal("a plan without a branch"))?;
+        let combined = CombinedPartitions::new(&self.table_schema, &own.options);
+        let combined_by_other = |b: &&PlannedBranch| !CombinedPartitions::new(&b.schema, &b.options).is_empty();
+        if combined.is_empty()
+            && let Some(other) = plan.branches.iter().find(combined_by_other)
+        {
+            let name = other.name.as_deref().unwrap_or_default();
+            let what = "partition columns outside the primary key, whose versions are combined";
+            return Err(Error::unsupported(format!("the branch '{name}' has {what}")));
+        }
         let source = |b: &PlannedBranch| Ok((b.name.clone(), source_schemas(plan, b)?));
         Ok(ScanSpec {
             storage: self.manager.storage().clone(),
@@ -195,6 +210,7 @@ impl PaimonTableProvider {
             fields: self.table_schema.fields.clone(),
             partition_default_name: own.options.partition_default_name.clone(),
             partition_fields: self.table_schema.partition_fields(),
+            combined_partitions: combined,
             sources: plan.branches.iter().map(source).collect::<Result<HashMap<_, _>>>()?,
             zone,
             orc_legacy_ltz: own.options.orc_timestamp_ltz_legacy_type,
@@ -215,7 +231,7 @@ impl PaimonTableProvider {
         // A limit is of rows that pass all filters; those that are not decided here may take rows away.
         let limit = limit.filter(|_| filters.iter().all(|f| self.decides(f)));
         let cache = self.cache_of(state);
-        let (plan, analyzed) = self.plan(&cache, zone, &predicate, limit).await?;
+        let (plan, analyzed) = self.plan(&cache, zone, predicate, limit).await?;
         let spec = ScanSpec { analyzed: analyzed.map(Arc::new), ..self.spec(&plan, state, zone)? };
         let spec = Arc::new(spec);
         let pruning = shown(&plan.report);

@@ -92,5 +92,5 @@ fn key_position(context: &ScanContext, spec: &MergeSpec, column: &Column) -> Opt
 
 fn partition_position(context: &ScanContext, column: &Column) -> Option<usize> {
     let field = context.spec().fields.get(column.index())?;
-    context.spec().partition_fields.iter().position(|p| p.id == field.id)
+    context.spec().partition_constant(field)
 }

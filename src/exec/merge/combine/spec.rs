@@ -104,7 +104,7 @@ fn aggregation(schema: &TableSchema, options: &TableOptions) -> Result<(Engine, 
         let name = match field.name.as_str() {
             name if sequence.iter().any(|s| s == name) => LAST_VALUE,
             name if schema.primary_keys.iter().any(|k| k == name) => PRIMARY_KEY,
-            name => option_function(options, name).unwrap_or(LAST_NON_NULL_VALUE),
+            name => options.aggregate_function(name).unwrap_or(LAST_NON_NULL_VALUE),
         };
         (field.id, name.to_owned())
     };
@@ -120,7 +120,7 @@ fn partial_update(schema: &TableSchema, options: &TableOptions) -> Result<(Engin
         if is_key || groups.iter().any(|g| g.is_sequence(field.id)) {
             continue;
         }
-        let Some(function) = option_function(options, &field.name) else { continue };
+        let Some(function) = options.aggregate_function(&field.name) else { continue };
         if groups.iter().any(|g| g.has(field.id)) {
             functions.insert(field.id, function.to_owned());
         } else if function != LAST_NON_NULL_VALUE {
@@ -178,11 +178,6 @@ fn columns(schema: &TableSchema, key: &str, names: &str) -> Result<Vec<DataField
         field.ok_or_else(|| Error::invalid_option(format!("'{key}': there is no column '{name}'")))
     };
     names.trim_end_matches(',').split(',').map(column).collect()
-}
-
-fn option_function<'a>(options: &'a TableOptions, column: &str) -> Option<&'a str> {
-    let own = options.get(&format!("fields.{column}.aggregate-function"));
-    own.or(options.default_aggregate_function.as_deref())
 }
 
 /// Option `fields.NAME.ignore-retract`.

@@ -119,6 +119,18 @@ final class Lab {
         return this;
     }
 
+    /** Writes to a bucket, whichever the rows would be dealt to; each row to the partition that it names. */
+    Lab writeTo(int bucket, Object[]... rows) throws Exception {
+        BatchWriteBuilder builder = table().newBatchWriteBuilder();
+        try (BatchTableWrite write = builder.newWrite(); BatchTableCommit commit = builder.newCommit()) {
+            for (Object[] row : rows) {
+                write.write(Values.toRow(table().rowType(), row), bucket);
+            }
+            commit.commit(write.prepareCommit());
+        }
+        return this;
+    }
+
     /** Replaces what is in the given partition; an empty map replaces the whole table. */
     Lab overwrite(Map<String, String> partition, Object[]... rows) throws Exception {
         return commit(table().newBatchWriteBuilder().withOverwrite(partition), null, rows);

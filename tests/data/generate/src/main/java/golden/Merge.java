@@ -38,6 +38,8 @@ final class Merge {
         Generate.TABLES.put("merge.chain", (c, d, t) -> chain(c, d, t, Lab.plan().option("write-only", "true")));
         Generate.TABLES.put("merge.chain_aggregated", (c, d, t) -> chain(c, d, t, plan("aggregation")
                 .option("fields.v.aggregate-function", "listagg").option("fields.v.ignore-retract", "true")));
+        Generate.TABLES.put("merge.across_partitions", Merge::acrossPartitions);
+        Generate.TABLES.put("merge.across_partitions_updated", Merge::acrossPartitionsUpdated);
         Generate.TABLES.put("merge.pages", Merge::pages);
         Generate.TABLES.put("merge.pages_aggregated", Merge::pagesAggregated);
         Generate.TABLES.put("merge.buckets", Merge::buckets);
@@ -63,6 +65,31 @@ final class Merge {
                 .compactKeys()
                 .write(row(null, 1, "x", null), row(20, 2, null, List.of(9)), row(4, 4, "alone", null))
                 .write(row(11, 1, null, List.of()), row(null, 5, null, null));
+    }
+
+    private static Lab.Plan acrossPartitions(String engine) {
+        return Lab.plan().column("k", INT().notNull()).column("p", STRING()).column("q", INT()).column("v", INT())
+                .partition("p", "q").primaryKey("k").option("bucket", "-1").option("write-only", "true")
+                .option("merge-engine", engine);
+    }
+
+    /** Partition columns outside the key are aggregated, too: they are added up, and a retract makes NULL of them. */
+    private static void acrossPartitions(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, acrossPartitions("aggregation").option("fields.q.aggregate-function", "sum")
+                        .option("fields.v.aggregate-function", "sum"))
+                .writeTo(0, row(1, "a", 1, 10), row(2, "a", 1, 20), row(3, "a", 1, 30), row(10, "b", 2, 1), row(20, null, 5, 1))
+                .writeTo(0, row(1, "a", 1, 5), row(DELETE, 2, "a", 1, 7), row(DELETE, 20, null, 5, 3), row(11, "b", 3, 2))
+                .writeTo(0, row(DELETE, 3, "a", 1, 1), row(10, "b", 2, 9))
+                .writeTo(0, row(3, "a", 1, 100));
+    }
+
+    /** The same of partial updates: a retract of a sequence group makes NULL of the partition column that it governs. */
+    private static void acrossPartitionsUpdated(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, acrossPartitions("partial-update").column("g", INT()).option("fields.g.sequence-group", "p,v"))
+                .writeTo(0, row(1, "a", 1, 10, 1), row(2, "a", 1, 20, 1), row(3, "a", 1, 30, 3), row(10, "b", 2, 1, 1))
+                .writeTo(0, row(1, "a", 1, 11, 2), row(DELETE, 2, "a", 1, 7, 2), row(DELETE, 3, "a", 1, 1, 1))
+                .writeTo(0, row(DELETE, 10, "b", 2, 9, 1), row(11, "b", 2, 9, 1))
+                .writeTo(0, row(10, "b", 2, 100, 3));
     }
 
     /** Late rows, NULL sequences and retracts, for columns on both sides of their sequences. */
