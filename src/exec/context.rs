@@ -75,10 +75,20 @@ pub struct ScanSpec {
 }
 
 impl ScanSpec {
-    /// Where a column's value is among those of a partition, if all rows of one have the same.
+    /// Where a column's value is among those of a partition. It is the value in all rows as they lie in the partition's
+    /// files, whatever these hold.
+    pub fn partition_position(&self, field: &DataField) -> Option<usize> {
+        self.partition_fields.iter().position(|p| p.id == field.id)
+    }
+
+    /// The same of a column as any branch numbers it: names are common.
+    pub fn partition_column(&self, field: &DataField) -> Option<usize> {
+        self.partition_fields.iter().position(|p| p.name == field.name)
+    }
+
+    /// The same of a column that merging leaves as it is.
     pub fn partition_constant(&self, field: &DataField) -> Option<usize> {
-        let at = self.partition_fields.iter().position(|p| p.id == field.id);
-        at.filter(|_| !self.combined_partitions.contains(field.id))
+        self.partition_position(field).filter(|_| !self.combined_partitions.contains(field.id))
     }
 }
 
@@ -109,6 +119,8 @@ pub struct ScanContext {
     sources: Vec<ColumnSource>,
     /// The output columns that come from files.
     file_columns: Vec<DataField>,
+    /// The output columns that come from partitions and are combined where versions are.
+    combined_columns: Vec<DataField>,
     mappings: Mutex<HashMap<MappingKey, Arc<SchemaMapping>>>,
     /// What rows must fulfil.
     filters: ScanFilters,
@@ -144,21 +156,33 @@ pub enum ColumnSource {
     Partition(usize),
     /// The n-th column of the mapped file batch.
     File(usize),
+    /// A partition value, but for keys of which versions are combined: there it is so too.
+    Combined {
+        /// Which partition value.
+        partition: usize,
+        /// Which of the combined columns behind those of the file.
+        column: usize,
+    },
 }
 
 impl ScanContext {
     /// A context for the columns of `projection`, which are positions in `spec.fields`.
     pub fn new(spec: Arc<ScanSpec>, projection: &[usize]) -> Result<Self> {
-        let (mut sources, mut file_columns, mut output) = (vec![], vec![], vec![]);
+        let (mut sources, mut file_columns, mut combined_columns) = (vec![], vec![], vec![]);
+        let mut output = vec![];
         for &at in projection {
             let field = spec.fields.get(at).ok_or_else(|| Error::internal(format!("no column {at} to project")))?;
-            match spec.partition_constant(field) {
-                Some(partition) => sources.push(ColumnSource::Partition(partition)),
-                None => {
-                    sources.push(ColumnSource::File(file_columns.len()));
-                    file_columns.push(field.clone());
+            sources.push(match spec.partition_position(field) {
+                Some(partition) if spec.combined_partitions.contains(field.id) => {
+                    combined_columns.push(field.clone());
+                    ColumnSource::Combined { partition, column: combined_columns.len() - 1 }
                 }
-            }
+                Some(partition) => ColumnSource::Partition(partition),
+                None => {
+                    file_columns.push(field.clone());
+                    ColumnSource::File(file_columns.len() - 1)
+                }
+            });
             output.push(field.clone());
         }
         let schema = arrow_schema(&output);
@@ -168,6 +192,7 @@ impl ScanContext {
             schema,
             sources,
             file_columns,
+            combined_columns,
             mappings: Mutex::default(),
             filters: ScanFilters::default(),
             conditions: OnceLock::new(),
@@ -182,7 +207,7 @@ impl ScanContext {
     pub fn with_filters(self, filters: ScanFilters) -> Self {
         let of_partition = |at: usize| {
             let field = self.spec.fields.get(at);
-            field.is_none_or(|field| self.spec.partition_constant(field).is_some())
+            field.is_none_or(|field| self.spec.partition_position(field).is_some())
         };
         let filters_partitions = filters.columns().into_iter().any(of_partition);
         Self { filters, filters_partitions, conditions: OnceLock::new(), ..self }
@@ -260,9 +285,11 @@ impl ScanContext {
         self.mapping_to(unit, &self.columns_in(&unit.branch, columns)?, &[])
     }
 
-    /// The output columns that come from files, as a branch numbers them.
-    pub fn wanted(&self, branch: &Option<Arc<str>>) -> Result<Vec<DataField>> {
-        self.columns_in(branch, &self.file_columns).map(Cow::into_owned)
+    /// The output columns that are combined where versions are, as a branch numbers them: those that come from files, then
+    /// those of partitions.
+    pub fn combined(&self, branch: &Option<Arc<str>>) -> Result<Vec<DataField>> {
+        let columns = [self.file_columns.as_slice(), &self.combined_columns].concat();
+        self.columns_in(branch, &columns).map(Cow::into_owned)
     }
 
     /// Columns of the table as a branch numbers them.

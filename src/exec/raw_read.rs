@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::take;
+use arrow::datatypes::SchemaRef;
 use datafusion::physical_plan::metrics::Count;
 use futures::{StreamExt, stream};
 
@@ -23,7 +24,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::prune_metrics::count_left;
 use crate::file::{self, BatchStream, FileFormat, Lane, Narrowing, PruneMetrics, PruneSwitches, ReadRequest};
 use crate::selection::RowSelection;
+use crate::spec::arrow_type::arrow_schema;
 use crate::spec::binary_row::BinaryRow;
+use crate::spec::data_type::DataField;
 use crate::spec::datum_array::datums_to_array;
 use crate::spec::deletion_vector::DeletionVector;
 use crate::storage::Location;
@@ -89,7 +92,7 @@ async fn open_unit(context: Arc<ScanContext>, unit: &ScanUnit, mode: ReadMode) -
     let mapping = context.mapping(unit)?;
     let rows = Rows { selection, narrowing, limit };
     let batches = open_mapped(&context, unit, mapping, rows, batch_size, lane).await?;
-    let output = Output::new(context, &unit.partition)?;
+    let output = Output::of_file(&context, &unit.partition)?;
     Ok(batches.map(move |batch| output.rows(&batch?)).boxed())
 }
 
@@ -206,32 +209,75 @@ async fn elsewhere(spec: &ScanSpec, unit: &ScanUnit) -> Result<Option<Location>>
     lost_folder::find(&spec.storage, &Location::parse(&unit.file.path)?, names, &values).await
 }
 
-/// Brings batches of one partition to the scan's output.
+/// Brings batches of one partition to wanted columns, some of which are the partition's.
 pub struct Output {
-    context: Arc<ScanContext>,
+    schema: SchemaRef,
+    places: Vec<Place>,
     constants: Constants,
 }
 
+/// Where a wanted column is.
+enum Place {
+    /// The n-th partition value.
+    Partition(usize),
+    /// The n-th column of the batch.
+    Batch(usize),
+}
+
 impl Output {
-    /// For batches of a partition, whose values are a serialized `BinaryRow`.
-    pub fn new(context: Arc<ScanContext>, partition: &[u8]) -> Result<Self> {
-        let constants = Constants::new(&context, partition)?;
-        Ok(Self { context, constants })
+    /// The scan's output, of batches of the columns that come from files. The partition's values are a serialized
+    /// `BinaryRow`.
+    pub fn of_file(context: &ScanContext, partition: &[u8]) -> Result<Self> {
+        let place = |source: &ColumnSource| match *source {
+            ColumnSource::Partition(at) | ColumnSource::Combined { partition: at, .. } => Place::Partition(at),
+            ColumnSource::File(at) => Place::Batch(at),
+        };
+        let places = context.sources().iter().map(place).collect();
+        Self::new(context, Arc::clone(context.schema()), places, partition)
     }
 
-    /// A batch of the columns that come from files, with those of the partition.
-    pub fn rows(&self, mapped: &RecordBatch) -> Result<RecordBatch> {
-        let rows = mapped.num_rows();
-        let column = |source: &ColumnSource| match *source {
-            ColumnSource::Partition(at) => self.constants.column(at, rows),
-            ColumnSource::File(at) => {
-                let column = mapped.columns().get(at).map(Arc::clone);
+    /// The scan's output, of batches of the columns that were combined, [`ScanContext::combined`].
+    pub fn of_combined(context: &ScanContext, partition: &[u8]) -> Result<Self> {
+        let from_files = context.sources().iter().filter(|s| matches!(s, ColumnSource::File(_))).count();
+        let place = |source: &ColumnSource| match *source {
+            ColumnSource::Partition(at) => Place::Partition(at),
+            ColumnSource::Combined { column, .. } => Place::Batch(from_files + column),
+            ColumnSource::File(at) => Place::Batch(at),
+        };
+        let places = context.sources().iter().map(place).collect();
+        Self::new(context, Arc::clone(context.schema()), places, partition)
+    }
+
+    /// Columns of a branch, of batches of those that are not the partition's.
+    pub fn of_fields(context: &ScanContext, fields: &[DataField], partition: &[u8]) -> Result<Self> {
+        let mut from_file = 0..;
+        let place = |field: &DataField| match context.spec().partition_column(field) {
+            Some(at) => Some(Place::Partition(at)),
+            None => from_file.next().map(Place::Batch),
+        };
+        let places = fields.iter().filter_map(place).collect();
+        Self::new(context, arrow_schema(fields), places, partition)
+    }
+
+    fn new(context: &ScanContext, schema: SchemaRef, places: Vec<Place>, partition: &[u8]) -> Result<Self> {
+        let any = places.iter().any(|place| matches!(place, Place::Partition(_)));
+        let constants = if any { Constants::new(context.spec(), partition)? } else { Constants { values: vec![] } };
+        Ok(Self { schema, places, constants })
+    }
+
+    /// A batch with the partition's columns.
+    pub fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let column = |place: &Place| match *place {
+            Place::Partition(at) => self.constants.column(at, rows),
+            Place::Batch(at) => {
+                let column = batch.columns().get(at).map(Arc::clone);
                 column.ok_or_else(|| Error::internal(format!("the mapped batch has no column {at}")))
             }
         };
-        let columns = self.context.sources().iter().map(column).collect::<Result<Vec<_>>>()?;
+        let columns = self.places.iter().map(column).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        Ok(RecordBatch::try_new_with_options(Arc::clone(self.context.schema()), columns, &options)?)
+        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
     }
 }
 
@@ -241,14 +287,9 @@ struct Constants {
 }
 
 impl Constants {
-    fn new(context: &ScanContext, partition: &[u8]) -> Result<Self> {
-        let fields = &context.spec().partition_fields;
-        let wanted = context.sources().iter().any(|s| matches!(s, ColumnSource::Partition(_)));
-        if !wanted {
-            return Ok(Self { values: vec![] });
-        }
+    fn new(spec: &ScanSpec, partition: &[u8]) -> Result<Self> {
         let row = BinaryRow::from_serialized(partition)?;
-        let types: Vec<_> = fields.iter().map(|f| f.data_type.clone()).collect();
+        let types: Vec<_> = spec.partition_fields.iter().map(|f| f.data_type.clone()).collect();
         let datums = row.decode(&types)?;
         let column = |(field, datum)| datums_to_array(field, std::slice::from_ref(datum)).map(Mutex::new);
         Ok(Self { values: types.iter().zip(&datums).map(column).collect::<Result<_>>()? })

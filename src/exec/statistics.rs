@@ -83,14 +83,16 @@ pub fn deferred_statistics(context: &ScanContext, splits: &dyn DeferredSplits) -
 
 /// Adds the partition columns of whole partitions.
 fn add_partitions(context: &ScanContext, splits: &dyn DeferredSplits, columns: &mut [Summary]) {
-    if !context.sources().iter().any(|source| matches!(source, ColumnSource::Partition(_))) {
+    if context.sources().iter().all(|source| matches!(source, ColumnSource::File(_))) {
         return;
     }
     for (partition, rows) in splits.partitions() {
         let values = partition_values(context, partition);
         for (source, column) in context.sources().iter().zip(columns.iter_mut()) {
-            if let ColumnSource::Partition(at) = *source {
-                column.add(of_partition(values.as_deref(), at, *rows, true));
+            match *source {
+                ColumnSource::Partition(at) => column.add(of_partition(values.as_deref(), at, *rows, true)),
+                ColumnSource::Combined { .. } => column.add(Summary::estimate(ColumnRange::unknown(*rows))),
+                ColumnSource::File(_) => {}
             }
         }
     }
@@ -210,6 +212,7 @@ fn summaries(context: &ScanContext, unit: &ScanUnit) -> Vec<Summary> {
     let summary = |(source, field): (&ColumnSource, &DataField)| match *source {
         ColumnSource::Partition(at) => of_partition(partition.as_deref(), at, file.rows(), exact),
         ColumnSource::File(at) => file.of_file(mapping.as_ref().map(|mapping| mapping.origin(at)), field),
+        ColumnSource::Combined { .. } => file.unknown(),
     };
     context.sources().iter().zip(context.output_fields()).map(summary).collect()
 }

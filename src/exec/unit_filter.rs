@@ -115,7 +115,7 @@ struct UnitFilter {
 impl UnitFilter {
     fn new(context: &ScanContext, unit: &ScanUnit, number: usize, filter: &ScanFilter) -> Result<Self> {
         let spec = context.spec();
-        let partition = |field: &DataField| spec.partition_constant(field);
+        let partition = |field: &DataField| spec.partition_position(field);
         let mut columns: Vec<usize> = collect_columns(&filter.expr).iter().map(Column::index).collect();
         columns.sort_unstable();
         let field = |at: usize| spec.fields.get(at).ok_or_else(|| Error::internal(format!("no column {at} to filter")));

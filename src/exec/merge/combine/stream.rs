@@ -68,11 +68,11 @@ async fn open_unit(
     }
     let branch = unit.section.branch();
     let spec = context.combine_spec(branch)?;
-    let wanted = context.wanted(branch)?;
+    let wanted = context.combined(branch)?;
     let plan = CombinePlan::new(&spec, &wanted)?;
     let runs = read_runs(&context, unit, &groups, &part, &plan, batch_size, &lane);
     let held = context.spec().memory.hold(0)?;
-    let output = raw_read::Output::new(context, unit.section.partition())?;
+    let output = raw_read::Output::of_combined(&context, unit.section.partition())?;
     let combiner = Combiner::new(groups, part.groups, plan, runs, batch_size, Some(held));
     Ok(combiner.batches().map(move |batch| output.rows(&batch?)).boxed())
 }
@@ -127,11 +127,18 @@ fn rows_of_files(
         async move {
             let path = unit.file.path.clone();
             let open = async {
-                let mapping = Arc::new(context.mapping_to(&unit, &fields, &[])?);
+                let is_of_file = |field: &&DataField| context.spec().partition_column(field).is_none();
+                let of_file: Vec<_> = fields.iter().filter(is_of_file).cloned().collect();
+                let mapping = Arc::new(context.mapping_to(&unit, &of_file, &[])?);
                 let rows = raw_read::Rows { selection: Some(rows), ..Default::default() };
-                raw_read::open_mapped(&context, &unit, mapping, rows, batch_rows, lane).await
+                let batches = raw_read::open_mapped(&context, &unit, mapping, rows, batch_rows, lane).await?;
+                if of_file.len() == fields.len() {
+                    return Ok(batches);
+                }
+                let output = raw_read::Output::of_fields(&context, &fields, &unit.partition)?;
+                Ok(batches.map(move |batch| output.rows(&batch?)).boxed())
             };
-            let batches = open.await.map_err(|e| e.in_file(&path))?;
+            let batches = open.await.map_err(|e: Error| e.in_file(&path))?;
             Ok::<_, Error>(batches.map_err(move |e| e.in_file(&path)))
         }
     };

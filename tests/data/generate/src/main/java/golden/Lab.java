@@ -11,7 +11,7 @@ import org.apache.paimon.catalog.Catalog;
 import org.apache.paimon.catalog.CatalogContext;
 import org.apache.paimon.catalog.CatalogFactory;
 import org.apache.paimon.catalog.Identifier;
-import org.apache.paimon.data.BinaryRow;
+import org.apache.paimon.data.serializer.InternalRowSerializer;
 import org.apache.paimon.disk.IOManagerImpl;
 import org.apache.paimon.options.Options;
 import org.apache.paimon.schema.Schema;
@@ -185,13 +185,14 @@ final class Lab {
         return this;
     }
 
-    /** Merges all files of bucket 0 of a table with a primary key into one on the highest level. */
-    Lab compactKeys() throws Exception {
+    /** Merges all files of bucket 0 of a partition of a table with a primary key into one on the highest level. */
+    Lab compactKeys(Object... partition) throws Exception {
         FileStoreTable table = table().copy(map("write-only", "false"));
         BatchWriteBuilder builder = table.newBatchWriteBuilder();
         try (BatchTableWrite write = builder.newWrite(); BatchTableCommit commit = builder.newCommit()) {
             write.withIOManager(new IOManagerImpl(System.getProperty("java.io.tmpdir")));
-            write.compact(BinaryRow.EMPTY_ROW, 0, true);
+            RowType type = table.schema().logicalPartitionType();
+            write.compact(new InternalRowSerializer(type).toBinaryRow(Values.toRow(type, partition)).copy(), 0, true);
             commit.commit(write.prepareCommit());
         }
         return this;

@@ -73,12 +73,16 @@ final class Merge {
                 .option("merge-engine", engine);
     }
 
-    /** Partition columns outside the key are aggregated, too: they are added up, and a retract makes NULL of them. */
+    /**
+     * Partition columns outside the key are aggregated, too: they are added up, and a retract makes NULL of them. What
+     * compaction writes of that is not read: where nothing is merged, they are the partition's.
+     */
     private static void acrossPartitions(Catalog c, String d, String t) throws Exception {
         Lab.create(c, d, t, acrossPartitions("aggregation").option("fields.q.aggregate-function", "sum")
                         .option("fields.v.aggregate-function", "sum"))
                 .writeTo(0, row(1, "a", 1, 10), row(2, "a", 1, 20), row(3, "a", 1, 30), row(10, "b", 2, 1), row(20, null, 5, 1))
                 .writeTo(0, row(1, "a", 1, 5), row(DELETE, 2, "a", 1, 7), row(DELETE, 20, null, 5, 3), row(11, "b", 3, 2))
+                .compactKeys("a", 1)
                 .writeTo(0, row(DELETE, 3, "a", 1, 1), row(10, "b", 2, 9))
                 .writeTo(0, row(3, "a", 1, 100));
     }
