@@ -31,10 +31,13 @@ pub fn read_container(bytes: Bytes, columns: &[&str]) -> Result<Vec<RecordBatch>
     let projection = Projection::of_paths(columns);
     if bytes.starts_with(AVRO) {
         let mut batches = vec![];
-        avro::metadata::visit(&bytes, &projection, BATCH_ROWS, &mut |batch| {
+        let mut keep = |batch| {
             batches.push(batch);
             Ok(())
-        })?;
+        };
+        for part in avro::metadata::parts(&bytes, usize::MAX)? {
+            part.visit(&projection, BATCH_ROWS, &mut keep)?;
+        }
         return Ok(batches);
     }
     match bytes.get(..4).unwrap_or(&bytes) {
@@ -48,17 +51,38 @@ pub fn read_container(bytes: Bytes, columns: &[&str]) -> Result<Vec<RecordBatch>
     }
 }
 
-/// Gives all records of a metadata file to `visit`, batch by batch, so that no more than one is there at a time where the
-/// container lets it. `batch_rows` is how many rows a batch should have at most.
-pub fn visit_container(
-    bytes: Bytes,
-    batch_rows: usize,
-    visit: &mut dyn FnMut(RecordBatch) -> Result<()>,
-) -> Result<()> {
+/// A part of a metadata file, which can be decoded beside the others.
+pub struct ContainerPart(PartOf);
+
+enum PartOf {
+    Avro(avro::metadata::Part),
+    /// All of a file in another container.
+    Whole(Bytes),
+}
+
+/// Cuts a metadata file into parts of about `part_bytes`, where its container lets it.
+pub fn container_parts(bytes: Bytes, part_bytes: usize) -> Result<Vec<ContainerPart>> {
     if bytes.starts_with(AVRO) {
-        return avro::metadata::visit(&bytes, &Projection::of_paths(&[]), batch_rows.max(1), visit);
+        let parts = avro::metadata::parts(&bytes, part_bytes)?;
+        return Ok(parts.into_iter().map(|part| ContainerPart(PartOf::Avro(part))).collect());
     }
-    read_container(bytes, &[])?.into_iter().try_for_each(visit)
+    Ok(vec![ContainerPart(PartOf::Whole(bytes))])
+}
+
+impl ContainerPart {
+    /// Gives all records to `visit`, batch by batch, so that no more than one is there at a time where the container lets
+    /// it. Batches have at most `batch_rows` rows, and all about as many.
+    pub fn visit(self, batch_rows: usize, visit: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        match self.0 {
+            PartOf::Avro(part) => {
+                let batch_rows = batch_rows.max(1);
+                let batches = part.rows.div_ceil(batch_rows as u64).max(1);
+                let rows = usize::try_from(part.rows.div_ceil(batches)).unwrap_or(batch_rows);
+                part.visit(&Projection::of_paths(&[]), rows.clamp(1, batch_rows), visit)
+            }
+            PartOf::Whole(bytes) => read_container(bytes, &[])?.into_iter().try_for_each(visit),
+        }
+    }
 }
 
 #[cfg(feature = "orc")]
@@ -76,9 +100,11 @@ mod tests {
     use std::sync::Arc;
 
     use ::parquet::arrow::ArrowWriter;
-    use arrow::array::{ArrayRef, Int32Array, StringArray, StructArray};
+    use arrow::array::{ArrayRef, AsArray, Int32Array, StringArray, StructArray};
+    use arrow::datatypes::Int64Type;
 
     use super::*;
+    use crate::file::avro::testing;
 
     fn batch() -> RecordBatch {
         let a: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
@@ -127,6 +153,61 @@ mod tests {
     fn orc_is_read() {
         let file = &files()[1];
         assert_eq!(read_container(file.clone(), &["a"]).unwrap(), [batch().project(&[0]).unwrap()]);
+    }
+
+    /// An Avro file of records of one long, which count up, in blocks of so many.
+    fn counted(blocks: &[i64]) -> Bytes {
+        let schema = r#"{"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}]}"#;
+        let mut next = 0..;
+        let mut block = |rows: &i64| {
+            let mut plain = vec![];
+            next.by_ref().take(*rows as usize).for_each(|n| testing::long(&mut plain, n));
+            (*rows, plain)
+        };
+        testing::file(schema, "zstandard", &blocks.iter().map(&mut block).collect::<Vec<_>>()).into()
+    }
+
+    #[test]
+    fn parts_together_are_the_file() {
+        let file = counted(&[100, 0, 250, 1, 30]);
+        for (part_bytes, batch_rows, want) in [
+            (usize::MAX, 1000, vec![vec![381]]),
+            // Batches of a part have about as many rows.
+            (usize::MAX, 200, vec![vec![191, 190]]),
+            (1, 200, vec![vec![100], vec![], vec![125, 125], vec![1], vec![30]]),
+            (0, 0, vec![vec![1; 100], vec![], vec![1; 250], vec![1], vec![1; 30]]),
+        ] {
+            let mut values: Vec<i64> = vec![];
+            let mut rows_of = |part: ContainerPart| {
+                let mut rows = vec![];
+                let mut visit = |batch: RecordBatch| {
+                    values.extend(batch.column(0).as_primitive::<Int64Type>().values());
+                    rows.push(batch.num_rows());
+                    Ok(())
+                };
+                part.visit(batch_rows, &mut visit).map(|()| rows)
+            };
+            let parts = container_parts(file.clone(), part_bytes).unwrap();
+            let rows: Vec<_> = parts.into_iter().map(|part| rows_of(part).unwrap()).collect();
+            assert_eq!(rows, want, "{part_bytes} {batch_rows}");
+            assert!(values.into_iter().eq(0..381));
+        }
+        // A file without records, and one in another container.
+        for (file, rows) in [(counted(&[]), 0), (files().remove(0), 2)] {
+            let mut parts = container_parts(file, 1).unwrap();
+            let mut seen = 0;
+            let mut count = |batch: RecordBatch| {
+                seen += batch.num_rows();
+                Ok(())
+            };
+            parts.pop().unwrap().visit(10, &mut count).unwrap();
+            assert_eq!((parts.len(), seen), (0, rows));
+        }
+        // What is wrong is found where it lies.
+        let mut damaged = file.to_vec();
+        let last = damaged.len() - 1;
+        damaged[last] ^= 1;
+        assert!(container_parts(damaged.into(), usize::MAX).is_err());
     }
 
     #[test]

@@ -18,6 +18,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use super::bucket_facts::BucketFacts;
@@ -144,8 +145,27 @@ pub struct LiveEntries {
 /// The statistics of buckets that are kept take one of so many parts of what all entries take.
 const STATISTICS_PART: usize = 16;
 
-/// Entries by their partition, as a number in order of appearance, and their bucket.
-type Grouped = BTreeMap<(u32, i32), Vec<EntryRef>>;
+/// Working out what is live is worth a thread of its own for so many entries.
+const ENTRIES_PER_THREAD: usize = 16_384;
+
+/// Further entries of a bucket.
+struct Group {
+    /// The partition, as a number in order of appearance.
+    partition: u32,
+    bucket: i32,
+    /// In their order.
+    entries: Vec<EntryRef>,
+}
+
+/// What is live of a bucket.
+struct LiveGroup {
+    partition: u32,
+    bucket: i32,
+    /// None, or what is known of the files together.
+    facts: Option<BucketFacts>,
+    /// By sequence number.
+    entries: Vec<EntryRef>,
+}
 
 impl LiveEntries {
     /// The live entries among those of some manifests.
@@ -170,56 +190,51 @@ impl LiveEntries {
         all
     }
 
-    /// Groups the entries of chunks from a first one on; partitions that are known keep their numbers.
-    fn grouped(&self, first: usize, known: &[LivePartition]) -> (Vec<Arc<[u8]>>, Grouped) {
+    /// Groups the entries of chunks from a first one on, by partition and bucket; partitions that are known keep their
+    /// numbers.
+    fn grouped(&self, first: usize, known: &[LivePartition]) -> (Vec<Arc<[u8]>>, Vec<Group>) {
         let mut names: Vec<Arc<[u8]>> = known.iter().map(|p| Arc::clone(&p.partition)).collect();
         let numbered = |(n, p): (usize, &Arc<[u8]>)| (Arc::clone(p), n as u32);
         let mut numbers: HashMap<Arc<[u8]>, u32> = names.iter().enumerate().map(numbered).collect();
-        let mut keyed: Vec<((u32, i32), EntryRef)> = vec![];
+        let mut groups: Vec<BTreeMap<i32, Vec<EntryRef>>> = vec![BTreeMap::new(); names.len()];
         for (at, chunk) in self.chunks.iter().enumerate().skip(first) {
             let mut number = |partition: &Arc<[u8]>| {
                 *numbers.entry(Arc::clone(partition)).or_insert_with(|| {
                     names.push(Arc::clone(partition));
+                    groups.push(BTreeMap::new());
                     names.len() as u32 - 1
                 })
             };
             let numbers: Vec<u32> = chunk.partitions().iter().map(&mut number).collect();
-            let entry = |row: usize| {
+            for row in 0..chunk.len() {
                 let partition = numbers.get(chunk.partition_code(row)).copied().unwrap_or(0);
-                ((partition, chunk.bucket(row)), EntryRef { chunk: at as u32, row: row as u32 })
-            };
-            keyed.extend((0..chunk.len()).map(entry));
+                if let Some(buckets) = groups.get_mut(partition as usize) {
+                    let entry = EntryRef { chunk: at as u32, row: row as u32 };
+                    buckets.entry(chunk.bucket(row)).or_default().push(entry);
+                }
+            }
         }
-        // Entries of a group stay in their order.
-        keyed.sort_by_key(|(group, _)| *group);
-        let groups = keyed.chunk_by(|(a, _), (b, _)| a == b).filter_map(|entries| {
-            let (group, _) = entries.first()?;
-            Some((*group, entries.iter().map(|(_, entry)| *entry).collect()))
-        });
-        (names, groups.collect())
+        let of_partition = |(partition, buckets): (usize, BTreeMap<i32, Vec<EntryRef>>)| {
+            let partition = partition as u32;
+            buckets.into_iter().map(move |(bucket, entries)| Group { partition, bucket, entries })
+        };
+        (names, groups.into_iter().enumerate().flat_map(of_partition).collect())
     }
 
     /// Fills in slices: those of `old` where there is nothing new.
-    fn fill(&mut self, old: &Self, names: Vec<Arc<[u8]>>, mut new: Grouped) {
+    fn fill(&mut self, old: &Self, names: Vec<Arc<[u8]>>, new: Vec<Group>) {
+        let mut new = self.live_groups(old, new).into_iter().peekable();
         for (number, partition) in names.into_iter().enumerate() {
-            let (number, first) = (number as u32, self.buckets.len() as u32);
-            let mut added = new.split_off(&(number, i32::MIN));
-            new = added.split_off(&(number.saturating_add(1), i32::MIN));
-            let known = old.partitions.get(number as usize).map(|p| old.buckets_of(p)).unwrap_or_default();
-            for bucket in known {
-                let new = added.remove(&(number, bucket.bucket));
-                // Buckets that are new come between those that are known.
-                let before = added.split_off(&(number, bucket.bucket));
-                for ((_, bucket), rows) in std::mem::replace(&mut added, before) {
-                    self.push(bucket, &[], rows);
+            let first = self.buckets.len() as u32;
+            let mut known = old.partitions.get(number).map(|p| old.buckets_of(p)).unwrap_or_default().iter().peekable();
+            loop {
+                let changed = new.peek().filter(|group| group.partition as usize == number).map(|group| group.bucket);
+                let bucket = known.next_if(|known| changed.is_none_or(|changed| known.bucket <= changed));
+                match bucket.filter(|bucket| Some(bucket.bucket) != changed) {
+                    Some(bucket) => self.take_over(bucket, old.rows_of(bucket)),
+                    None if changed.is_some() => new.next().into_iter().for_each(|group| self.push(group)),
+                    None => break,
                 }
-                match new {
-                    Some(new) => self.push(bucket.bucket, old.rows_of(bucket), new),
-                    None => self.take_over(bucket, old.rows_of(bucket)),
-                }
-            }
-            for ((_, bucket), rows) in added {
-                self.push(bucket, &[], rows);
             }
             if self.buckets.len() as u32 > first {
                 self.partitions.push(LivePartition { partition, buckets: first..self.buckets.len() as u32 });
@@ -229,30 +244,55 @@ impl LiveEntries {
         self.buckets.shrink_to_fit();
     }
 
-    /// Appends a bucket's entries that are live.
-    fn push(&mut self, bucket: i32, old: &[EntryRef], new: Vec<EntryRef>) {
-        let start = self.rows.len() as u32;
+    /// What is live of buckets, with what they had in `old`; of very many entries on several threads.
+    fn live_groups(&self, old: &Self, groups: Vec<Group>) -> Vec<LiveGroup> {
+        let live = |groups: &[Group]| -> Vec<LiveGroup> { groups.iter().map(|g| self.live_group(old, g)).collect() };
+        let entries: usize = groups.iter().map(|group| group.entries.len()).sum();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = (entries / ENTRIES_PER_THREAD).clamp(1, cores);
+        let share = groups.len().div_ceil(threads).max(1);
+        match threads {
+            1 => live(&groups),
+            _ => std::thread::scope(|scope| {
+                let started: Vec<_> = groups.chunks(share).map(|groups| scope.spawn(move || live(groups))).collect();
+                let joined = started.into_iter().map(|thread| thread.join());
+                joined.flat_map(|live| live.unwrap_or_else(|panic| resume_unwind(panic))).collect()
+            }),
+        }
+    }
+
+    /// The entries of a bucket that are live.
+    fn live_group(&self, old: &Self, group: &Group) -> LiveGroup {
+        let known = old.partitions.get(group.partition as usize).map(|p| old.buckets_of(p)).unwrap_or_default();
+        let known = known.binary_search_by_key(&group.bucket, |bucket| bucket.bucket).ok().and_then(|at| known.get(at));
+        let old = known.map(|bucket| old.rows_of(bucket)).unwrap_or_default();
         let kind = |entry: &EntryRef| self.get(*entry).map_or(FileKind::Add, |(chunk, row)| chunk.kind(row));
         let mut deleted: HashMap<u32, Vec<EntryRef>> = HashMap::new();
-        for entry in new.iter().filter(|entry| kind(entry) == FileKind::Delete) {
+        for entry in group.entries.iter().filter(|entry| kind(entry) == FileKind::Delete) {
             deleted.entry(self.hash(*entry)).or_default().push(*entry);
         }
         let is_live = |entry: &&EntryRef| {
             let takes_back = |delete: &EntryRef| self.is_same_file(*delete, **entry);
             deleted.is_empty() || !deleted.get(&self.hash(**entry)).is_some_and(|d| d.iter().any(takes_back))
         };
-        let added = new.iter().filter(|entry| kind(entry) == FileKind::Add);
-        let mut live: Vec<EntryRef> = old.iter().chain(added).filter(is_live).copied().collect();
+        let added = group.entries.iter().filter(|entry| kind(entry) == FileKind::Add);
+        let mut entries: Vec<EntryRef> = old.iter().chain(added).filter(is_live).copied().collect();
         let sequence = |entry: &EntryRef| self.get(*entry).map_or(0, |(chunk, row)| chunk.min_sequence_number(row));
-        if !live.is_sorted_by_key(sequence) {
-            live.sort_by_key(sequence);
+        if !entries.is_sorted_by_key(sequence) {
+            entries.sort_by_key(sequence);
         }
-        if let Some(facts) = BucketFacts::of(live.iter().filter_map(|entry| self.get(*entry))) {
-            let chunks = live.iter().map(|entry| entry.chunk);
-            let chunks = chunks.clone().min().unwrap_or(0)..chunks.max().map_or(0, |last| last + 1);
-            self.rows.extend(live);
-            self.buckets.push(LiveBucket { bucket, facts, rows: start..self.rows.len() as u32, chunks });
-        }
+        let facts = BucketFacts::of(entries.iter().filter_map(|entry| self.get(*entry)));
+        LiveGroup { partition: group.partition, bucket: group.bucket, facts, entries }
+    }
+
+    /// Appends a bucket where it has live entries.
+    fn push(&mut self, LiveGroup { bucket, facts, entries, .. }: LiveGroup) {
+        let Some(facts) = facts else { return };
+        let start = self.rows.len() as u32;
+        let chunks = entries.iter().map(|entry| entry.chunk);
+        let chunks = chunks.clone().min().unwrap_or(0)..chunks.max().map_or(0, |last| last + 1);
+        self.rows.extend(entries);
+        self.buckets.push(LiveBucket { bucket, facts, rows: start..self.rows.len() as u32, chunks });
     }
 
     /// Appends a bucket that is as it was.
@@ -273,10 +313,18 @@ impl LiveEntries {
 
     fn distinct_schema_ids(&self) -> Vec<i64> {
         let mut ids: Vec<i64> = vec![];
-        for (chunk, row) in self.rows.iter().filter_map(|entry| self.get(*entry)) {
-            let id = chunk.schema_id(row);
+        let mut add = |id: i64| {
             if ids.last() != Some(&id) && !ids.contains(&id) {
                 ids.push(id);
+            }
+        };
+        for bucket in &self.buckets {
+            match bucket.facts.written_with {
+                Some((_, id)) => add(id),
+                None => {
+                    let entries = self.rows_of(bucket).iter().filter_map(|entry| self.get(*entry));
+                    entries.for_each(|(chunk, row)| add(chunk.schema_id(row)));
+                }
             }
         }
         ids
@@ -456,6 +504,34 @@ pub(crate) mod tests {
         let live = all(&live);
         let names: Vec<_> = live.iter().map(|e| (e.bucket, e.file.level, e.file.file_name.as_str())).collect();
         assert_eq!(names, [(0, 5, "a"), (1, 0, "a")]);
+    }
+
+    #[test]
+    fn very_many_entries_are_those_of_a_simple_merge() {
+        const FILES: i32 = 2 * ENTRIES_PER_THREAD as i32;
+        let entry = |kind, n: i32| ManifestEntry {
+            partition: vec![(n % 3) as u8; 4].into(),
+            file: DataFileMeta {
+                min_sequence_number: i64::from(FILES - n),
+                ..entry(kind, n % 7, 0, &n.to_string()).file
+            },
+            ..entry(kind, n % 7, 0, "")
+        };
+        let added: Vec<_> = (0..FILES).map(|n| entry(FileKind::Add, n)).collect();
+        let deleted: Vec<_> = (0..FILES).step_by(5).map(|n| entry(FileKind::Delete, n)).collect();
+        let live = LiveEntries::of(vec![manifest_of("1", &added, 1024), manifest_of("2", &deleted, 1024)]);
+        assert_eq!(live.partitions().len(), 3);
+        for partition in live.partitions() {
+            let buckets: Vec<_> = live.buckets_of(partition).iter().map(|bucket| bucket.bucket).collect();
+            assert_eq!(buckets, [0, 1, 2, 3, 4, 5, 6]);
+            for bucket in live.buckets_of(partition) {
+                let rows = live.rows_of(bucket).iter().map(|row| live.entry(*row).unwrap());
+                let got: Vec<_> = rows.map(|entry| entry.file.file_name).collect();
+                let of = |n: &i32| partition.partition[0] == (n % 3) as u8 && bucket.bucket == n % 7 && n % 5 != 0;
+                let want: Vec<_> = (0..FILES).rev().filter(of).map(|n| n.to_string()).collect();
+                assert_eq!((got, bucket.facts.bytes), (want, 0));
+            }
+        }
     }
 
     fn some_entry() -> impl Strategy<Value = ManifestEntry> {

@@ -1,21 +1,21 @@
 //! Reads the manifest lists of a snapshot and the manifests they name.
 //!
 //! In: a [`Snapshot`] and the table's root. Out: packed manifest entries, ADD and DELETE alike, in the order of the
-//! lists. Files are fetched at the same time, large ones each decoded on a blocking thread; nothing goes on when the
+//! lists. Files are fetched at the same time, parts of large ones decoded on blocking threads; nothing goes on when the
 //! future is dropped, but for what such a thread has begun.
 
-use std::num::NonZeroUsize;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use bytes::Bytes;
 use datafusion::common::runtime::SpawnedTask;
+use futures::future::try_join_all;
 use futures::{StreamExt, TryStreamExt, stream};
-use tokio::sync::Semaphore;
 
+use super::decoders::Decoders;
 use super::live_entries::PackedManifest;
 use crate::error::{Error, Result};
-use crate::file::container::{read_container, visit_container};
+use crate::file::container::{ContainerPart, container_parts, read_container};
 use crate::spec::index_manifest::{IndexManifestEntry, index_files};
 use crate::spec::layout;
 use crate::spec::manifest_entry::ManifestEntries;
@@ -23,10 +23,6 @@ use crate::spec::manifest_list::{ManifestFileMeta, manifest_files};
 use crate::spec::packed_entries::PackedEntries;
 use crate::spec::snapshot::Snapshot;
 use crate::storage::{Location, Storage};
-
-/// Lets as many large manifests be decoded at once as there are processors.
-static DECODERS: LazyLock<Semaphore> =
-    LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get)));
 
 /// How many manifests are under way at once.
 const CONCURRENT_MANIFESTS: usize = 32;
@@ -36,6 +32,9 @@ const CHUNK_ROWS: usize = 1024;
 
 /// Manifests up to this size are decoded where they are read.
 const SMALL_MANIFEST_BYTES: usize = 64 << 10;
+
+/// Large manifests are decoded in parts of this size, so that few of them keep all processors busy to the end.
+const PART_BYTES: usize = 256 << 10;
 
 /// Reads metadata files of one table.
 #[derive(Debug, Clone)]
@@ -66,38 +65,21 @@ impl ManifestReader {
 
     /// The entries of manifests, packed. Manifests are read at the same time, each in a task of its own.
     pub async fn packed(&self, manifests: Vec<ManifestFileMeta>) -> Result<Vec<Arc<PackedManifest>>> {
+        let decoders = Arc::new(Decoders::default());
         let read = stream::iter(manifests).map(|manifest| {
-            let reader = self.clone();
+            let (reader, decoders) = (self.clone(), Arc::clone(&decoders));
             async move {
-                let task = SpawnedTask::spawn(async move { reader.packed_one(&manifest).await }).await;
+                let task = SpawnedTask::spawn(async move { reader.packed_one(&manifest, &decoders).await }).await;
                 task.unwrap_or_else(|e| Err(Error::internal("reading a manifest was aborted").caused_by(e)))
             }
         });
         read.buffered(CONCURRENT_MANIFESTS).try_collect().await
     }
 
-    async fn packed_one(&self, manifest: &ManifestFileMeta) -> Result<Arc<PackedManifest>> {
+    async fn packed_one(&self, manifest: &ManifestFileMeta, decoders: &Decoders) -> Result<Arc<PackedManifest>> {
         let location = self.root.join(&layout::manifest(&manifest.file_name))?;
         let bytes = self.storage.read(&location).await?;
-        let is_small = bytes.len() <= SMALL_MANIFEST_BYTES;
-        let pack = move || {
-            let mut chunks = vec![];
-            visit_container(bytes, CHUNK_ROWS, &mut |batch| {
-                chunks.push(Arc::new(PackedEntries::pack(&ManifestEntries::new(&batch)?)?));
-                Ok(())
-            })?;
-            Ok(chunks)
-        };
-        // A task of its own is enough for what takes less than the way to another thread. More threads than processors
-        // would only need more memory.
-        let chunks = match is_small {
-            true => pack(),
-            false => {
-                let _permit = DECODERS.acquire().await;
-                blocking(pack).await
-            }
-        };
-        let chunks = chunks.map_err(|e: Error| e.in_file(&location))?;
+        let chunks = chunks_of(bytes, decoders).await.map_err(|e: Error| e.in_file(&location))?;
         Ok(Arc::new(PackedManifest { name: manifest.file_name.as_str().into(), chunks }))
     }
 
@@ -129,6 +111,29 @@ impl ManifestReader {
     pub fn root(&self) -> &Location {
         &self.root
     }
+}
+
+/// The entries of a manifest, packed. What takes less than the way to another thread is done here.
+async fn chunks_of(bytes: Bytes, decoders: &Decoders) -> Result<Vec<Arc<PackedEntries>>> {
+    let is_small = bytes.len() <= SMALL_MANIFEST_BYTES;
+    let parts = container_parts(bytes, PART_BYTES)?;
+    let chunks = match is_small {
+        true => parts.into_iter().map(pack).collect::<Result<Vec<_>>>()?,
+        false => {
+            let packed = parts.into_iter().map(|part| decoders.decode(move || pack(part)));
+            try_join_all(packed).await?
+        }
+    };
+    Ok(chunks.into_iter().flatten().collect())
+}
+
+fn pack(part: ContainerPart) -> Result<Vec<Arc<PackedEntries>>> {
+    let mut chunks = vec![];
+    part.visit(CHUNK_ROWS, &mut |batch| {
+        chunks.push(Arc::new(PackedEntries::pack(&ManifestEntries::new(&batch)?)?));
+        Ok(())
+    })?;
+    Ok(chunks)
 }
 
 /// Decodes away from the async runtime.
