@@ -221,6 +221,15 @@ impl Longs {
         self.array.as_ref().filter(|a| row < a.len() && a.is_valid(row)).map(|a| a.value(row))
     }
 
+    /// All values, where none is NULL.
+    pub(super) fn values(&self) -> Option<&[i64]> {
+        self.array.as_ref().filter(|a| a.null_count() == 0).map(|a| a.values().as_ref())
+    }
+
+    pub(super) fn is_all_null(&self) -> bool {
+        self.array.as_ref().is_none_or(is_all_null)
+    }
+
     /// `None` also where the value is no 32-bit number.
     pub(super) fn int(&self, row: usize) -> Option<i32> {
         self.get(row).and_then(|v| i32::try_from(v).ok())
@@ -235,6 +244,10 @@ pub(super) struct Texts {
 impl Texts {
     pub(super) fn get(&self, row: usize) -> Option<&str> {
         self.array.as_ref().filter(|a| row < a.len() && a.is_valid(row)).map(|a| a.value(row))
+    }
+
+    pub(super) fn is_all_null(&self) -> bool {
+        self.array.as_ref().is_none_or(is_all_null)
     }
 
     pub(super) fn owned(&self, row: usize) -> Option<String> {
@@ -252,9 +265,17 @@ impl Binaries {
         self.array.as_ref().filter(|a| row < a.len() && a.is_valid(row)).map(|a| a.value(row))
     }
 
+    pub(super) fn is_all_null(&self) -> bool {
+        self.array.as_ref().is_none_or(is_all_null)
+    }
+
     pub(super) fn owned(&self, row: usize) -> Option<Vec<u8>> {
         self.get(row).map(<[u8]>::to_vec)
     }
+}
+
+fn is_all_null(array: &impl Array) -> bool {
+    array.null_count() == array.len()
 }
 
 /// Arrays: where each begins and ends among all values.
@@ -265,6 +286,18 @@ pub(super) struct Lists {
 impl Lists {
     pub(super) fn values(&self) -> Option<&ArrayRef> {
         self.parts.as_ref().map(|(_, _, values)| values)
+    }
+
+    pub(super) fn is_all_null(&self) -> bool {
+        let nulls = |(ends, nulls, _): &(Vec<usize>, Option<NullBuffer>, ArrayRef)| {
+            nulls.as_ref().map_or(0, NullBuffer::null_count) + 1 == ends.len()
+        };
+        self.parts.as_ref().is_none_or(nulls)
+    }
+
+    /// Whether no array has an element.
+    pub(super) fn is_all_empty(&self) -> bool {
+        self.parts.as_ref().is_none_or(|(_, _, values)| values.is_empty())
     }
 
     /// The positions of a row's elements; `None` where the array is NULL.
@@ -285,6 +318,11 @@ impl<T> ListsOf<T> {
     /// The positions of a row's elements among all; `None` where the array is NULL.
     pub(super) fn range(&self, row: usize) -> Option<std::ops::Range<usize>> {
         self.lists.range(row)
+    }
+
+    /// The arrays without their values.
+    pub(super) fn lists(&self) -> &Lists {
+        &self.lists
     }
 
     /// All elements of all rows.

@@ -4,8 +4,7 @@
 //! partition, bucket and statistics first. Packing checks what reading an entry needs, so that no entry fails later.
 //! Complete: whatever is kept between queries can be kept in this form.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::column_range::KnownRanges;
 use super::columns::{Longs, Texts};
@@ -13,12 +12,9 @@ use super::data_file::DataFileMeta;
 use super::manifest_entry::{DataFileColumns, FileKind, ManifestEntries, ManifestEntry};
 use super::packed::lists::{pack_longs, pack_texts, unpack_longs, unpack_texts};
 use super::packed::{Dictionary, PackedBytes, PackedLongs};
-use super::packed_statistics::{PackedStatistics, PackedStats};
+use super::packed_statistics::{PackedStatistics, PackedStats, pack_column};
 use super::stats_parts::StatsParts;
 use crate::error::Result;
-
-/// Hashes identities, in one process always alike.
-static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// Some entries of a manifest.
 #[derive(Debug)]
@@ -80,12 +76,15 @@ impl PackedEntries {
             entries.partition(row)?;
             let (name, level) = (entries.file_name(row)?, entries.level(row)?);
             hashes.push(identity_hash(level, name.as_bytes()));
+            if extensions.last().is_some_and(|last| has_extension(name, last)) {
+                continue;
+            }
             let extension = name.rsplit('.').next().unwrap_or(name);
-            if extensions.last().is_none_or(|last| last != extension) && !extensions.iter().any(|e| e == extension) {
+            if !extensions.iter().any(|e| e == extension) {
                 extensions.push(extension.to_owned());
             }
         }
-        let longs = |column: &Longs| PackedLongs::pack(rows, |row| column.get(row));
+        let longs = |column: &Longs| pack_column(rows, column);
         Ok(Self {
             rows,
             kind: longs(&entries.kind),
@@ -277,12 +276,17 @@ impl PackedEntries {
 }
 
 fn identity_hash(level: i32, name: &[u8]) -> u32 {
-    (HASHER.hash_one((level, name)) & u64::from(u32::MAX)) as u32
+    crc32fast::hash(name).wrapping_add(level as u32)
+}
+
+/// Whether what follows the last dot of a name is this.
+fn has_extension(name: &str, extension: &str) -> bool {
+    name.strip_suffix(extension).is_some_and(|stem| stem.ends_with('.')) && !extension.contains('.')
 }
 
 impl PackedFiles {
     fn pack(rows: usize, of: &DataFileColumns<'_>) -> Result<Self> {
-        let longs = |column: &Longs| PackedLongs::pack(rows, |row| column.get(row));
+        let longs = |column: &Longs| pack_column(rows, column);
         let bytes = |column: &super::columns::Binaries| PackedBytes::pack(rows, |row| column.get(row));
         let text = |column: &Texts| PackedBytes::pack(rows, |row| column.get(row).map(str::as_bytes));
         Ok(Self {
@@ -369,19 +373,26 @@ impl PackedFiles {
 impl RareColumns {
     /// `None` where nothing is in them.
     fn pack(rows: usize, of: &DataFileColumns<'_>) -> Result<Option<Self>> {
-        let rare = Self {
+        // No extra files and NULL are the same.
+        if of.extra_files.lists().is_all_empty()
+            && of.embedded_index.is_all_null()
+            && of.value_stats_cols.lists().is_all_null()
+            && of.external_path.is_all_null()
+            && of.first_row_id.is_all_null()
+            && of.write_cols.lists().is_all_null()
+            && of.write_cols_sequences.lists().is_all_null()
+        {
+            return Ok(None);
+        }
+        Ok(Some(Self {
             extra_files: pack_texts(rows, &of.extra_files)?,
             embedded_index: PackedBytes::pack(rows, |row| of.embedded_index.get(row)),
             value_stats_cols: pack_texts(rows, &of.value_stats_cols)?,
             external_path: PackedBytes::pack(rows, |row| of.external_path.get(row).map(str::as_bytes)),
-            first_row_id: PackedLongs::pack(rows, |row| of.first_row_id.get(row)),
+            first_row_id: pack_column(rows, &of.first_row_id),
             write_cols: pack_texts(rows, &of.write_cols)?,
             write_cols_sequences: pack_longs(rows, &of.write_cols_sequences)?,
-        };
-        // No extra files and NULL are the same.
-        let no_files = (0..rows).all(|row| rare.extra_files.get(row).is_none_or(|files| files.is_empty()));
-        let empty = no_files && rare.first_row_id.is_all_null() && rare.nullable().iter().all(|c| c.is_all_null());
-        Ok((!empty).then_some(rare))
+        }))
     }
 
     /// All but the extra files and the number.

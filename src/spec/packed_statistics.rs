@@ -29,7 +29,7 @@ pub struct PackedStatistics {
 impl PackedStatistics {
     /// Packs those of the records of a batch.
     pub(super) fn pack(rows: usize, of: &DataFileColumns<'_>) -> Result<Self> {
-        let longs = |column: &Longs| PackedLongs::pack(rows, |row| column.get(row));
+        let longs = |column: &Longs| pack_column(rows, column);
         Ok(Self {
             row_count: longs(&of.row_count),
             schema_id: longs(&of.schema_id),
@@ -112,6 +112,14 @@ impl PackedStatistics {
     pub fn heap_bytes(&self) -> usize {
         let longs = [&self.row_count, &self.schema_id, &self.level];
         longs.iter().map(|c| c.heap_bytes()).sum::<usize>() + self.value_stats.heap_bytes()
+    }
+}
+
+/// The first values of a column of numbers.
+pub(super) fn pack_column(rows: usize, column: &Longs) -> PackedLongs {
+    match column.values().and_then(|values| values.get(..rows)) {
+        Some(values) => PackedLongs::of(values),
+        None => PackedLongs::pack(rows, |row| column.get(row)),
     }
 }
 

@@ -21,7 +21,7 @@ use tracing::Instrument;
 
 use super::key_filter::KeyFilter;
 use super::key_range::KeyRange;
-use super::keys::{KeyEncoder, with_plain_floats};
+use super::keys::{KeyBound, KeyEncoder, with_plain_floats};
 use super::section::MergeSpec;
 use super::tournament::{KeyBatch, Kinds, Positions, Sequences};
 use crate::error::{Error, Result};
@@ -265,12 +265,16 @@ impl KeyDecoder {
     fn in_range(&mut self, batch: &RecordBatch, positions: Positions) -> Result<KeyBatch> {
         let keys = self.encode(batch, positions)?;
         let rows = keys.rows();
+        let is_below = |row: usize, bound: Option<&KeyBound>| bound.is_some_and(|bound| keys.keys.is_below(row, bound));
+        let last = rows.saturating_sub(1);
+        let whole = !is_below(0, self.range.from()) && (self.range.to().is_none() || is_below(last, self.range.to()));
+        // What does not ascend is for the merge to find out.
+        if whole || !keys.keys.are_sorted() {
+            return Ok(keys);
+        }
         let begin = self.range.from().map_or(0, |from| keys.keys.below(from));
         let end = self.range.to().map_or(rows, |to| keys.keys.below(to)).max(begin);
         self.ended = end < rows;
-        if (begin, end) == (0, rows) {
-            return Ok(keys);
-        }
         self.encode(&batch.slice(begin, end - begin), keys.positions.slice(begin..end))
     }
 

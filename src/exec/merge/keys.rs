@@ -121,6 +121,27 @@ impl Keys {
             _ => 0,
         }
     }
+
+    /// Whether the key of a row is less than a bound.
+    pub fn is_below(&self, row: usize, bound: &KeyBound) -> bool {
+        match (self, bound) {
+            (Keys::Small(keys), KeyBound::Small(bound)) => keys.get(row).is_some_and(|key| key < bound),
+            (Keys::Fixed(keys), KeyBound::Fixed(bound)) => keys.get(row).is_some_and(|key| key < bound),
+            (Keys::Rows(rows), KeyBound::Rows(bound)) => {
+                row < rows.num_rows() && rows.row(row).as_ref() < bound.as_slice()
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether they ascend.
+    pub fn are_sorted(&self) -> bool {
+        match self {
+            Keys::Small(keys) => keys.is_sorted(),
+            Keys::Fixed(keys) => keys.is_sorted(),
+            Keys::Rows(rows) => rows.iter().is_sorted(),
+        }
+    }
 }
 
 /// Turns key columns into [`Keys`]; one encoder for all batches that are compared.
@@ -310,8 +331,9 @@ pub fn with_plain_floats(column: &ArrayRef) -> ArrayRef {
 #[cfg(test)]
 mod tests {
     use arrow::array::{
-        BooleanArray, Decimal128Array, Float32Array, Float64Array, Int32Array, Int64Array, StringViewArray,
+        BooleanArray, Decimal128Array, Float32Array, Float64Array, Int32Array, Int64Array, StringViewArray, UInt32Array,
     };
+    use arrow::compute::take;
 
     use super::*;
 
@@ -367,6 +389,7 @@ mod tests {
         let more: ArrayRef = Arc::new(Int64Array::from(vec![i64::MIN, 1, -1, i64::MIN, i64::MAX]));
         let texts: ArrayRef = Arc::new(StringViewArray::from(vec!["", "", "a", "ab", "ab"]));
         let others: ArrayRef = Arc::new(StringViewArray::from(vec!["", "z", "", "", "z"]));
+        let turned = UInt32Array::from(vec![0, 1, 4, 3, 2]);
         for (types, columns) in [
             (vec!["INT NOT NULL"], vec![&numbers]),
             (vec!["INT NOT NULL", "BIGINT NOT NULL"], vec![&numbers, &more]),
@@ -379,6 +402,12 @@ mod tests {
             let below: Vec<_> =
                 (0..5).map(|at| keys.below(&encoder.bound(&columns[0].slice(at, 1)).unwrap())).collect();
             assert_eq!(below, [0, 0, 2, 3, 3], "{types:?}");
+            let bound = encoder.bound(&columns[0].slice(3, 1)).unwrap();
+            let each: Vec<_> = (0..6).map(|row| keys.is_below(row, &bound)).collect();
+            assert_eq!(each, [true, true, true, false, false, false], "{types:?}");
+            assert!(keys.are_sorted());
+            let turned: Vec<_> = columns.iter().map(|column| take(column, &turned, None).unwrap()).collect();
+            assert!(!encoder.encode(&turned).unwrap().are_sorted());
         }
     }
 

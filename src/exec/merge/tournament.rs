@@ -8,8 +8,9 @@
 //! Batches are merged window by window: one batch of each run, until the first of them ends. A window is merged without
 //! waiting, and by code made for the form of the keys. A key that may go on in the next batch is carried over.
 //!
-//! Versions may be of equal age. Where the sink needs to know their order, merging gives up ([`Outcome::Tied`]), and
-//! [`ties`](super::ties) finds out what the reference makes of it.
+//! Versions may be of equal age, and keys of a run may not ascend: ORC files of the reference lack blanks at the end of CHAR,
+//! and have times before 1970 a second late. Where the sink needs the order of such versions, and for such runs, merging
+//! gives up ([`Outcome::Undecided`]), and [`ties`](super::ties) finds out what the reference makes of it.
 //!
 //! Java: `SortMergeReaderWithLoserTree`; the order of versions is that of `MergeSorter` and `UserDefinedSeqComparator`.
 
@@ -182,8 +183,9 @@ pub trait Sink {
 pub enum Outcome {
     /// The sink has heard of all rows.
     Done,
-    /// There are versions of equal age, whose order the sink needs. What it has heard is of no use.
-    Tied,
+    /// There are versions of equal age, whose order the sink needs, or keys of a run do not ascend. What the sink has heard
+    /// is of no use.
+    Undecided,
 }
 
 /// A run: its batches, and where merging is in them.
@@ -217,8 +219,12 @@ impl Cursor {
     }
 }
 
-/// A version that outlives its window.
-type Carried = (Arc<KeyBatch>, usize);
+/// What outlives a window: the versions heard so far of a key that may go on, and the run that the last came from.
+#[derive(Default)]
+struct Carried {
+    versions: Vec<(Arc<KeyBatch>, usize)>,
+    run: Option<usize>,
+}
 
 /// Merges the keys of runs, and tells `sink` of every row; `held` knows what the sink takes.
 pub async fn merge_keys<S: Sink>(
@@ -227,31 +233,31 @@ pub async fn merge_keys<S: Sink>(
     held: Option<&Held>,
 ) -> Result<Outcome> {
     let mut cursors: Vec<_> = runs.into_iter().map(|batches| Cursor::new(batches.fuse())).collect();
-    let mut carried: Vec<Carried> = vec![];
+    let mut carried = Carried::default();
     loop {
         for cursor in &mut cursors {
             cursor.fill().await?;
         }
         match merge_window(&mut cursors, &mut carried, sink)? {
             Some(Outcome::Done) => {}
-            Some(Outcome::Tied) => return Ok(Outcome::Tied),
+            Some(Outcome::Undecided) => return Ok(Outcome::Undecided),
             None => break,
         }
         held.map_or(Ok(()), |held| held.resize(sink.heap_bytes()))?;
     }
-    let mut last: Vec<_> = carried.iter().map(|(batch, row)| Version { batch, row: *row }).collect();
+    let mut last: Vec<_> = carried.versions.iter().map(|(batch, row)| Version { batch, row: *row }).collect();
     tell(&mut last, sink)
 }
 
 /// Merges until a batch ends; `None` where all runs have ended.
-fn merge_window<S: Sink>(cursors: &mut [Cursor], carried: &mut Vec<Carried>, sink: &mut S) -> Result<Option<Outcome>> {
+fn merge_window<S: Sink>(cursors: &mut [Cursor], carried: &mut Carried, sink: &mut S) -> Result<Option<Outcome>> {
     let Some(batch) = cursors.iter().find_map(|cursor| cursor.batch.as_ref()) else { return Ok(None) };
     let merged = match &batch.keys {
         Keys::Small(_) => Window::<&[u64]>::new(cursors, carried)?.merge(sink)?,
         Keys::Fixed(_) => Window::<&[u128]>::new(cursors, carried)?.merge(sink)?,
         Keys::Rows(_) => Window::<&Rows>::new(cursors, carried)?.merge(sink)?,
     };
-    let Some((rows, rest)) = merged else { return Ok(Some(Outcome::Tied)) };
+    let Some((rows, rest)) = merged else { return Ok(Some(Outcome::Undecided)) };
     *carried = rest;
     cursors.iter_mut().zip(rows).for_each(|(cursor, row)| cursor.row = row);
     Ok(Some(Outcome::Done))
@@ -265,7 +271,7 @@ fn tell<S: Sink>(versions: &mut [Version<'_>], sink: &mut S) -> Result<Outcome> 
         [a, b] => {
             match a.compare_age(b) {
                 Ordering::Less => {}
-                Ordering::Equal => return Ok(Outcome::Tied),
+                Ordering::Equal => return Ok(Outcome::Undecided),
                 Ordering::Greater => std::mem::swap(a, b),
             }
             sink.group(versions)?;
@@ -282,7 +288,7 @@ fn tell<S: Sink>(versions: &mut [Version<'_>], sink: &mut S) -> Result<Outcome> 
                 tied = matches!(versions, [.., a, b] if a.compare_age(b) == Ordering::Equal);
             }
             if tied {
-                return Ok(Outcome::Tied);
+                return Ok(Outcome::Undecided);
             }
             sink.group(versions)?;
         }
@@ -375,6 +381,8 @@ struct Window<'a, C: KeyColumn<'a>> {
     /// The rows heard so far of the least key.
     group: Vec<Version<'a>>,
     group_key: Option<C::Key>,
+    /// The run that the last row came from.
+    last: Option<usize>,
 }
 
 /// A run in a window.
@@ -396,7 +404,7 @@ fn less<K: Ord>(heads: &[Option<K>], a: usize, b: usize) -> bool {
 }
 
 impl<'a, C: KeyColumn<'a>> Window<'a, C> {
-    fn new(cursors: &'a [Cursor], carried: &'a [Carried]) -> Result<Self> {
+    fn new(cursors: &'a [Cursor], carried: &'a Carried) -> Result<Self> {
         let other = || Error::internal("keys of two forms in one section");
         let column = |batch: &'a Arc<KeyBatch>| C::of(&batch.keys).ok_or_else(other);
         let run = |cursor: &'a Cursor| {
@@ -405,29 +413,33 @@ impl<'a, C: KeyColumn<'a>> Window<'a, C> {
         };
         let runs = cursors.iter().map(run).collect::<Result<Vec<_>>>()?;
         let heads = runs.iter().map(|run| run.batch.and_then(|(_, keys)| keys.at(run.row))).collect();
-        let group: Vec<_> = carried.iter().map(|(batch, row)| Version { batch, row: *row }).collect();
+        let group: Vec<_> = carried.versions.iter().map(|(batch, row)| Version { batch, row: *row }).collect();
         let first = group.first().map(|version| Ok::<_, Error>(column(version.batch)?.at(version.row)));
-        Ok(Self { runs, heads, group, group_key: first.transpose()?.flatten() })
+        Ok(Self { runs, heads, group, group_key: first.transpose()?.flatten(), last: carried.run })
     }
 
-    /// Merges until a batch ends. Returns where each run is, and the rows of a key that may go on; `None` where versions
-    /// are tied.
-    fn merge<S: Sink>(mut self, sink: &mut S) -> Result<Option<(Vec<usize>, Vec<Carried>)>> {
+    /// Merges until a batch ends. Returns where each run is, and the rows of a key that may go on; `None` where that is
+    /// undecided.
+    fn merge<S: Sink>(mut self, sink: &mut S) -> Result<Option<(Vec<usize>, Carried)>> {
         let mut tree = LoserTree::new(self.heads.len(), |a, b| less(&self.heads, a, b));
-        let mut last = None;
         loop {
             let run = tree.winner();
             let Some(head) = self.heads.get(run).copied().flatten() else { break };
-            if self.group_key.is_some_and(|key| key != head) {
-                if tell(&mut self.group, sink)? == Outcome::Tied {
+            let same_run = self.last == Some(run);
+            self.last = Some(run);
+            if let Some(key) = self.group_key {
+                if key < head {
+                    if tell(&mut self.group, sink)? == Outcome::Undecided {
+                        return Ok(None);
+                    }
+                    self.group.clear();
+                    self.group_key = None;
+                } else if same_run || key != head {
                     return Ok(None);
                 }
-                self.group.clear();
-                self.group_key = None;
             }
             // A run that comes twice in a row may well come more often.
-            let stretches = self.group_key.is_none() && last == Some(run);
-            last = Some(run);
+            let stretches = self.group_key.is_none() && same_run;
             let goes_on = match stretches {
                 true => self.stretch(&tree, run, sink)?,
                 false => self.step(run, head),
@@ -437,7 +449,8 @@ impl<'a, C: KeyColumn<'a>> Window<'a, C> {
             }
             tree.replay(|a, b| less(&self.heads, a, b));
         }
-        let carried = self.group.iter().map(|version| (Arc::clone(version.batch), version.row)).collect();
+        let versions = self.group.iter().map(|version| (Arc::clone(version.batch), version.row)).collect();
+        let carried = Carried { versions, run: self.last };
         Ok(Some((self.runs.into_iter().map(|run| run.row).collect(), carried)))
     }
 

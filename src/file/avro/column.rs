@@ -99,17 +99,41 @@ pub(super) enum Step {
 impl Column {
     #[inline]
     pub(super) fn read(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
-        if let Some(branches) = self.union {
-            let branch = cursor.long()?;
-            if branch != branches.value {
-                return if branch == branches.null && branch >= 0 { self.null(cursor) } else { Err(Fault::Branch) };
-            }
+        if let Some(branches) = self.union
+            && branches.read_null(cursor)?
+        {
+            return self.null(cursor);
         }
         if self.values.read(cursor)? {
             self.validity.append_non_null();
             return Ok(());
         }
         if self.nullable { self.pad(1) } else { Err(Fault::Decimal) }
+    }
+
+    /// Reads values that follow each other. Most of what manifests hold are counts: these without a call for each.
+    fn read_many(&mut self, cursor: &mut Cursor<'_>, n: usize) -> Result<(), Fault> {
+        let Values::Int64(values) = &mut self.values else {
+            return (0..n).try_for_each(|_| self.read(cursor));
+        };
+        let mut valid = 0;
+        for _ in 0..n {
+            if let Some(branches) = self.union
+                && branches.read_null(cursor)?
+            {
+                if !self.nullable {
+                    return Err(Fault::Null);
+                }
+                self.validity.append_n_non_nulls(std::mem::take(&mut valid));
+                self.validity.append_null();
+                values.push(0);
+                continue;
+            }
+            values.push(cursor.long()?);
+            valid += 1;
+        }
+        self.validity.append_n_non_nulls(valid);
+        Ok(())
     }
 
     fn null(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
@@ -130,6 +154,18 @@ impl Column {
             self.validity.append_n_non_nulls(n);
         }
         self.values.pad(n)
+    }
+}
+
+impl Branches {
+    /// Reads which branch a value has: whether it is null.
+    #[inline]
+    fn read_null(self, cursor: &mut Cursor<'_>) -> Result<bool, Fault> {
+        match cursor.long()? {
+            branch if branch == self.value => Ok(false),
+            branch if branch == self.null && branch >= 0 => Ok(true),
+            _ => Err(Fault::Branch),
+        }
     }
 }
 
@@ -168,20 +204,22 @@ impl Values {
     fn read_items(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
         match self {
             Values::List(ends, item) => {
-                let n = read_items(cursor, |c| item.read(c))?;
+                let n = read_items(cursor, |c, n| item.read_many(c, n))?;
                 push_end(ends, n)
             }
             Values::Vector(length, rows, item) => {
-                if read_items(cursor, |c| item.read(c))? != *length {
+                if read_items(cursor, |c, n| item.read_many(c, n))? != *length {
                     return Err(Fault::VectorLength);
                 }
                 *rows += 1;
                 Ok(())
             }
             Values::Map(ends, keys, values) => {
-                let n = read_items(cursor, |c| {
-                    keys.push(c.bytes()?)?;
-                    values.read(c)
+                let n = read_items(cursor, |c, n| {
+                    (0..n).try_for_each(|_| {
+                        keys.push(c.bytes()?)?;
+                        values.read(c)
+                    })
                 })?;
                 push_end(ends, n)
             }
@@ -222,17 +260,15 @@ impl Values {
     }
 }
 
-/// Reads the blocks of an array or map; how many items there were.
+/// Reads the blocks of an array or map, each of so many items; how many items there were.
 #[inline]
 fn read_items(
     cursor: &mut Cursor<'_>,
-    mut read: impl FnMut(&mut Cursor<'_>) -> Result<(), Fault>,
+    mut read: impl FnMut(&mut Cursor<'_>, usize) -> Result<(), Fault>,
 ) -> Result<usize, Fault> {
     let mut n = 0usize;
     while let Some((count, _)) = cursor.items()? {
-        for _ in 0..count {
-            read(cursor)?;
-        }
+        read(cursor, count)?;
         n += count;
     }
     Ok(n)

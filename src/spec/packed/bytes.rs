@@ -48,18 +48,19 @@ enum Packed<'a> {
 impl PackedBytes {
     /// Packs the values of `rows` rows; all together take less than 4 GB.
     pub fn pack<'a>(rows: usize, value: impl Fn(usize) -> Option<&'a [u8]>) -> Self {
-        let validity = Validity::of(rows, |row| value(row).is_some());
-        let mut observed: Vec<Observed<'a>> = vec![];
+        let (mut observed, mut valid): (Vec<Observed<'a>>, _) = (vec![], 0);
         for bytes in (0..rows).filter_map(&value) {
+            valid += 1;
             if let Some(observed) = observed.iter_mut().find(|o| o.length() == bytes.len()) {
                 observed.add(bytes);
                 continue;
             }
             if bytes.len() > MAX_LENGTH || observed.len() >= MAX_SHAPES || observed.len() * 4 > rows {
-                return Self::plain(rows, value, validity);
+                return Self::plain(rows, value);
             }
             observed.push(Observed::new(bytes));
         }
+        let validity = Validity::of(rows, valid, |row| value(row).is_some());
         let of_length = |length: usize| (0..rows).filter_map(&value).filter(move |bytes| bytes.len() == length);
         let shapes: Vec<Shape> = observed.iter().map(|o| o.shape(of_length(o.length()))).collect();
         match <[Shape; 1]>::try_from(shapes) {
@@ -101,7 +102,9 @@ impl PackedBytes {
         Self { validity, layout, data: data.into() }
     }
 
-    fn plain<'a>(rows: usize, value: impl Fn(usize) -> Option<&'a [u8]>, validity: Validity) -> Self {
+    fn plain<'a>(rows: usize, value: impl Fn(usize) -> Option<&'a [u8]>) -> Self {
+        let is_valid = |row: usize| value(row).is_some();
+        let validity = Validity::of(rows, (0..rows).filter(|row| is_valid(*row)).count(), is_valid);
         let (mut data, mut ends) = (vec![], Vec::with_capacity(rows));
         for row in 0..rows {
             data.extend_from_slice(value(row).unwrap_or_default());

@@ -24,6 +24,20 @@ enum Words {
     Eight(Box<[u64]>),
 }
 
+impl Words {
+    /// Packs values between two others.
+    fn pack((min, max): (i64, i64), values: impl Iterator<Item = i64>) -> Self {
+        let words = values.map(|value| value.wrapping_sub(min) as u64);
+        match max.wrapping_sub(min) as u64 {
+            0 => Self::None,
+            range if range <= u64::from(u8::MAX) => Self::One(words.map(|word| word as u8).collect()),
+            range if range <= u64::from(u16::MAX) => Self::Two(words.map(|word| word as u16).collect()),
+            range if range <= u64::from(u32::MAX) => Self::Four(words.map(|word| word as u32).collect()),
+            _ => Self::Eight(words.collect()),
+        }
+    }
+}
+
 /// Which values are there.
 #[derive(Debug)]
 pub(super) enum Validity {
@@ -34,8 +48,8 @@ pub(super) enum Validity {
 }
 
 impl Validity {
-    pub(super) fn of(rows: usize, is_valid: impl Fn(usize) -> bool) -> Self {
-        let valid = (0..rows).filter(|row| is_valid(*row)).count();
+    /// Of so many rows, of which so many are valid.
+    pub(super) fn of(rows: usize, valid: usize, is_valid: impl Fn(usize) -> bool) -> Self {
         match valid {
             n if n == rows => Self::All,
             0 => Self::None,
@@ -67,20 +81,21 @@ impl PackedLongs {
         for value in (0..rows).filter_map(&value) {
             (min, max, valid) = (min.min(value), max.max(value), valid + 1);
         }
-        let validity = match valid {
-            n if n == rows => Validity::All,
-            0 => return Self { base: 0, words: Words::None, validity: Validity::None },
-            _ => Validity::of(rows, |row| value(row).is_some()),
-        };
-        let word = |row| value(row).unwrap_or(min).wrapping_sub(min) as u64;
-        let words = match max.wrapping_sub(min) as u64 {
-            0 => Words::None,
-            range if range <= u64::from(u8::MAX) => Words::One((0..rows).map(|row| word(row) as u8).collect()),
-            range if range <= u64::from(u16::MAX) => Words::Two((0..rows).map(|row| word(row) as u16).collect()),
-            range if range <= u64::from(u32::MAX) => Words::Four((0..rows).map(|row| word(row) as u32).collect()),
-            _ => Words::Eight((0..rows).map(word).collect()),
-        };
+        let validity = Validity::of(rows, valid, |row| value(row).is_some());
+        if valid == 0 {
+            return Self { base: 0, words: Words::None, validity };
+        }
+        let words = Words::pack((min, max), (0..rows).map(|row| value(row).unwrap_or(min)));
         Self { base: min, words, validity }
+    }
+
+    /// Packs values of which none is NULL.
+    pub fn of(values: &[i64]) -> Self {
+        let (min, max) = values.iter().fold((i64::MAX, i64::MIN), |(min, max), v| (min.min(*v), max.max(*v)));
+        if values.is_empty() {
+            return Self { base: 0, words: Words::None, validity: Validity::All };
+        }
+        Self { base: min, words: Words::pack((min, max), values.iter().copied()), validity: Validity::All }
     }
 
     /// The value of a row; `None` where it is NULL.
@@ -165,7 +180,11 @@ mod tests {
         ]) {
             let packed = PackedLongs::pack(values.len(), |row| values[row]);
             let got: Vec<_> = (0..values.len()).map(|row| packed.get(row)).collect();
-            prop_assert_eq!(got, values);
+            prop_assert_eq!(&got, &values);
+            let there: Vec<_> = values.into_iter().flatten().collect();
+            let packed = PackedLongs::of(&there);
+            let got: Vec<_> = (0..there.len()).filter_map(|row| packed.get(row)).collect();
+            prop_assert_eq!((got, packed.is_all_null()), (there, false));
         }
     }
 }

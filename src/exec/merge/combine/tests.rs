@@ -233,7 +233,9 @@ fn any_runs() -> impl Strategy<Value = Vec<Vec<File>>> {
             let level = run[0].0;
             let mut rows: Vec<Row> =
                 run.iter().flat_map(|(_, rows)| rows.clone()).map(|r| row(r, &mut unique)).collect();
+            // A run has each key once.
             rows.sort_by_key(|r| r.key);
+            rows.dedup_by_key(|r| r.key);
             let mut files = vec![];
             for (_, file) in &run {
                 let rest = rows.split_off(file.len().min(rows.len()));

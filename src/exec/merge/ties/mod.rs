@@ -1,6 +1,6 @@
-//! Merges the keys of sorted runs where versions of a key are of equal age: [`merge_tied_keys`].
+//! Merges the keys of runs where versions of a key are of equal age, or keys do not ascend: [`merge_tied_keys`].
 //!
-//! In and out: as for [`merge_keys`](super::tournament::merge_keys), which is the fast way and gives up on ties. Two writers
+//! In and out: as for [`merge_keys`](super::tournament::merge_keys), which is the fast way and gives up on both. Two writers
 //! that begin from one snapshot give out the same sequence numbers. Which of two such versions is the newer one is then
 //! decided by how the reference's loser tree (`tree`) or heap (`heap`) happens to stand, and that by every row before:
 //! so these are kept here just as there, row by row, and must see all rows of a section.
@@ -78,8 +78,8 @@ impl Merging {
 
 fn tell<S: Sink>(group: &[Popped], range: &KeyRange, sink: &mut S) -> Result<()> {
     let is_in = |(batch, row): &Popped| {
-        range.from().is_none_or(|from| batch.keys.below(from) <= *row)
-            && range.to().is_none_or(|to| batch.keys.below(to) > *row)
+        range.from().is_none_or(|from| !batch.keys.is_below(*row, from))
+            && range.to().is_none_or(|to| batch.keys.is_below(*row, to))
     };
     match group {
         [] => Ok(()),

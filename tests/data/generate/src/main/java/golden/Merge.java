@@ -3,9 +3,11 @@ package golden;
 import static golden.Values.row;
 import static org.apache.paimon.types.DataTypes.ARRAY;
 import static org.apache.paimon.types.DataTypes.BIGINT;
+import static org.apache.paimon.types.DataTypes.CHAR;
 import static org.apache.paimon.types.DataTypes.DOUBLE;
 import static org.apache.paimon.types.DataTypes.INT;
 import static org.apache.paimon.types.DataTypes.STRING;
+import static org.apache.paimon.types.DataTypes.TIMESTAMP;
 import static org.apache.paimon.types.DataTypes.TIMESTAMP_WITH_LOCAL_TIME_ZONE;
 import static org.apache.paimon.types.RowKind.DELETE;
 import static org.apache.paimon.types.RowKind.INSERT;
@@ -38,6 +40,11 @@ final class Merge {
         Generate.TABLES.put("merge.chain", (c, d, t) -> chain(c, d, t, Lab.plan().option("write-only", "true")));
         Generate.TABLES.put("merge.chain_aggregated", (c, d, t) -> chain(c, d, t, plan("aggregation")
                 .option("fields.v.aggregate-function", "listagg").option("fields.v.ignore-retract", "true")));
+        Generate.TABLES.put("merge.early_keys", (c, d, t) -> earlyKeys(c, d, t, plan("deduplicate")));
+        Generate.TABLES.put("merge.early_keys_aggregated",
+                (c, d, t) -> earlyKeys(c, d, t, plan("aggregation").option("fields.v.aggregate-function", "listagg")
+                        .option("fields.v.ignore-retract", "true")));
+        Generate.TABLES.put("merge.blank_keys", Merge::blankKeys);
         Generate.TABLES.put("merge.across_partitions", Merge::acrossPartitions);
         Generate.TABLES.put("merge.across_partitions_updated", Merge::acrossPartitionsUpdated);
         Generate.TABLES.put("merge.pages", Merge::pages);
@@ -65,6 +72,30 @@ final class Merge {
                 .compactKeys()
                 .write(row(null, 1, "x", null), row(20, 2, null, List.of(9)), row(4, 4, "alone", null))
                 .write(row(11, 1, null, List.of()), row(null, 5, null, null));
+    }
+
+    private static Lab.Plan orc(Lab.Plan plan) {
+        return plan.option("file.format", "orc");
+    }
+
+    /** Keys are times before 1970 that ORC files have a second late, so that keys of a file do not ascend. */
+    private static void earlyKeys(Catalog c, String d, String t, Lab.Plan plan) throws Exception {
+        String before = "1969-12-31T23:59:5", after = "1970-01-01T00:00:0";
+        Lab.create(c, d, t, orc(plan.column("id", TIMESTAMP(3).notNull()).column("v", STRING())))
+                .write(row(before + "8.500", "a1"), row(before + "9.500", "a2"), row(after + "0", "a3"),
+                        row(after + "0.300", "a4"), row(after + "2", "a5"))
+                .write(row(before + "9.500", "b2"), row(after + "0", "b3"), row(after + "0.500", "b4"), row(after + "2", "b5"))
+                .write(row(before + "7.500", "c0"), row(before + "8.500", "c1"), row(after + "0.100", "c3"),
+                        row(after + "0.500", "c4"))
+                .write(row(DELETE, before + "9.500", "d2"), row(after + "0.500", "d4"));
+    }
+
+    /** Keys are CHAR, which ORC files have without blanks at the end. */
+    private static void blankKeys(Catalog c, String d, String t) throws Exception {
+        Lab.create(c, d, t, orc(plan("deduplicate").column("id", CHAR(4).notNull()).column("v", STRING())))
+                .write(row("a", "a1"), row("a\u0001", "a2"), row("a  ", "a3"), row("b", "a4"), row("b ", "a5"), row("c", "a6"))
+                .write(row("a ", "b1"), row("a\u0001", "b2"), row("b", "b4"), row("c ", "b6"))
+                .write(row(DELETE, "a", "c1"), row("b  ", "c5"), row("d", "c7"));
     }
 
     private static Lab.Plan acrossPartitions(String engine) {
