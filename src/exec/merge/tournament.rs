@@ -381,7 +381,7 @@ struct Window<'a, C: KeyColumn<'a>> {
     /// The rows heard so far of the least key.
     group: Vec<Version<'a>>,
     group_key: Option<C::Key>,
-    /// The run that the last row came from.
+    /// The run that the last row came from, in the window before.
     last: Option<usize>,
 }
 
@@ -422,21 +422,20 @@ impl<'a, C: KeyColumn<'a>> Window<'a, C> {
     /// undecided.
     fn merge<S: Sink>(mut self, sink: &mut S) -> Result<Option<(Vec<usize>, Carried)>> {
         let mut tree = LoserTree::new(self.heads.len(), |a, b| less(&self.heads, a, b));
+        let mut last = self.last;
         loop {
             let run = tree.winner();
             let Some(head) = self.heads.get(run).copied().flatten() else { break };
-            let same_run = self.last == Some(run);
-            self.last = Some(run);
-            if let Some(key) = self.group_key {
-                if key < head {
-                    if tell(&mut self.group, sink)? == Outcome::Undecided {
-                        return Ok(None);
-                    }
-                    self.group.clear();
-                    self.group_key = None;
-                } else if same_run || key != head {
+            let same_run = last == Some(run);
+            last = Some(run);
+            if self.group_key.is_some_and(|key| key < head) {
+                if tell(&mut self.group, sink)? == Outcome::Undecided {
                     return Ok(None);
                 }
+                self.group.clear();
+                self.group_key = None;
+            } else if self.group_key.is_some_and(|key| same_run || head < key) {
+                return Ok(None);
             }
             // A run that comes twice in a row may well come more often.
             let stretches = self.group_key.is_none() && same_run;
@@ -450,7 +449,7 @@ impl<'a, C: KeyColumn<'a>> Window<'a, C> {
             tree.replay(|a, b| less(&self.heads, a, b));
         }
         let versions = self.group.iter().map(|version| (Arc::clone(version.batch), version.row)).collect();
-        let carried = Carried { versions, run: self.last };
+        let carried = Carried { versions, run: last };
         Ok(Some((self.runs.into_iter().map(|run| run.row).collect(), carried)))
     }
 
