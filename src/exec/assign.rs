@@ -174,9 +174,8 @@ impl ScanTasks {
         let merge = spec.sources.get(&split.branch).and_then(|source| source.merge.as_ref());
         let combines = merge.is_some_and(|merge| matches!(merge.rule, Rule::Combine(_)));
         self.files.extend(split.files.iter().map(|file| unit(file, None)));
-        let first_key = merge.and_then(|merge| merge.key_fields.first());
         for section in &split.sections {
-            let cuts = can_cut(section, first_key);
+            let cuts = merge.is_some_and(|merge| can_cut(section, merge));
             let section = Arc::new(MergeSection::new(split, section.clone(), None));
             if cuts {
                 self.cut.push(CutSection { section, combines });

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use crate::options::TableOptions;
 use crate::options::enums::MergeEngine;
 use crate::predicate::{Predicate, Test};
+use crate::spec::data_type::DataField;
 use crate::spec::table_schema::TableSchema;
 
 /// Aggregate functions that make of equal values the same value.
@@ -29,8 +30,15 @@ const IDEMPOTENT: [&str; 9] = [
 /// Partition columns whose values are combined.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CombinedPartitions {
-    /// By the columns' ids, whether all that comes of a partition's value is itself or NULL.
-    columns: HashMap<i32, bool>,
+    /// By the columns' ids.
+    columns: HashMap<i32, Combined>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Combined {
+    name: String,
+    /// Whether all that comes of a partition's value is itself or NULL.
+    stays: bool,
 }
 
 impl CombinedPartitions {
@@ -41,8 +49,17 @@ impl CombinedPartitions {
             return Self::default();
         }
         let outside = schema.partition_fields().into_iter().filter(|f| !schema.primary_keys.contains(&f.name));
-        let stays = |name: &str| options.aggregate_function(name).is_none_or(|f| IDEMPOTENT.contains(&f));
-        Self { columns: outside.map(|f| (f.id, stays(&f.name))).collect() }
+        let combined = |field: DataField| {
+            let stays = options.aggregate_function(&field.name).is_none_or(|f| IDEMPOTENT.contains(&f));
+            (field.id, Combined { name: field.name, stays })
+        };
+        Self { columns: outside.map(combined).collect() }
+    }
+
+    /// Whether what is true of these is true of those of another branch, which has the same names.
+    pub fn cover(&self, other: &Self) -> bool {
+        let covers = |own: &Combined, other: &Combined| own.name == other.name && (other.stays || !own.stays);
+        other.columns.values().all(|other| self.columns.values().any(|own| covers(own, other)))
     }
 
     /// Whether there are none.
@@ -62,8 +79,8 @@ impl CombinedPartitions {
             return predicate;
         }
         let decided = |conjunct: &&Predicate| {
-            let mut columns = conjunct.column_ids().into_iter().filter_map(|id| Some((id, *self.columns.get(&id)?)));
-            columns.all(|(id, stays)| stays && takes_no_null(conjunct, id))
+            let mut columns = conjunct.column_ids().into_iter().filter_map(|id| Some((id, self.columns.get(&id)?)));
+            columns.all(|(id, combined)| combined.stays && takes_no_null(conjunct, id))
         };
         Predicate::all_of(predicate.conjuncts().into_iter().filter(decided).cloned())
     }
@@ -109,9 +126,32 @@ mod tests {
                 vec![(1, false), (2, true)],
             ),
         ] {
-            assert_eq!(combined(r#""p","q""#, &options).columns, want.into_iter().collect(), "{options:?}");
+            let columns = combined(r#""p","q""#, &options).columns;
+            let stays: HashMap<_, _> = columns.into_iter().map(|(id, combined)| (id, combined.stays)).collect();
+            assert_eq!(stays, want.into_iter().collect(), "{options:?}");
         }
         assert!(combined(r#""k""#, &[aggregation]).is_empty());
+    }
+
+    #[test]
+    fn another_branch_must_not_combine_more() {
+        let aggregation = ("merge-engine", "aggregation");
+        let summed = ("fields.p.aggregate-function", "sum");
+        let none = CombinedPartitions::default();
+        let (p, q) = (combined(r#""p""#, &[aggregation]), combined(r#""q""#, &[aggregation]));
+        let (both, sum) = (combined(r#""p","q""#, &[aggregation]), combined(r#""p""#, &[aggregation, summed]));
+        for (own, other, want) in [
+            (&none, &none, true),
+            (&p, &none, true),
+            (&none, &p, false),
+            (&p, &q, false),
+            (&p, &both, false),
+            (&both, &q, true),
+            (&p, &sum, false),
+            (&sum, &p, true),
+        ] {
+            assert_eq!(own.cover(other), want, "{own:?} {other:?}");
+        }
     }
 
     #[test]

@@ -1,19 +1,25 @@
 //! Decodes pieces on blocking threads: [`Decoders`].
 //!
 //! In: closures that take some milliseconds of a processor each. Out: what they return. There are as many threads as there
-//! are processors, while there are pieces: a thread goes on to the next piece by itself, since the way over the async
+//! are processors, eight at most, while there are pieces: a thread goes on to the next piece by itself, since the way over the async
 //! runtime would leave the processor idle for as long as another piece runs. A piece that nobody waits for any more is not
 //! begun.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 
 use crate::error::{Error, Result};
+
+/// More threads than this decode faster than files come.
+const MAX_THREADS: usize = 8;
+
+static THREADS: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS));
 
 /// Threads that decode, and what they are still to do.
 #[derive(Default)]
@@ -47,10 +53,10 @@ impl Decoders {
     fn add(&self, piece: Piece) {
         let mut shared = lock(&self.0);
         shared.waiting.push_back(piece);
-        if shared.threads < std::thread::available_parallelism().map_or(1, NonZeroUsize::get) {
+        if shared.threads < *THREADS {
+            let of_thread = Arc::clone(&self.0);
+            drop(spawn_blocking(move || run(&of_thread)));
             shared.threads += 1;
-            let shared = Arc::clone(&self.0);
-            drop(spawn_blocking(move || run(&shared)));
         }
     }
 }
@@ -140,7 +146,6 @@ mod tests {
         while lock(&decoders.0).threads > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        assert!(begun.load(Ordering::Relaxed) <= threads && lock(&decoders.0).waiting.is_empty());
+        assert!(begun.load(Ordering::Relaxed) <= *THREADS && lock(&decoders.0).waiting.is_empty());
     }
 }

@@ -196,29 +196,23 @@ impl LiveEntries {
         let mut names: Vec<Arc<[u8]>> = known.iter().map(|p| Arc::clone(&p.partition)).collect();
         let numbered = |(n, p): (usize, &Arc<[u8]>)| (Arc::clone(p), n as u32);
         let mut numbers: HashMap<Arc<[u8]>, u32> = names.iter().enumerate().map(numbered).collect();
-        let mut groups: Vec<BTreeMap<i32, Vec<EntryRef>>> = vec![BTreeMap::new(); names.len()];
+        let mut groups: BTreeMap<(u32, i32), Vec<EntryRef>> = BTreeMap::new();
         for (at, chunk) in self.chunks.iter().enumerate().skip(first) {
             let mut number = |partition: &Arc<[u8]>| {
                 *numbers.entry(Arc::clone(partition)).or_insert_with(|| {
                     names.push(Arc::clone(partition));
-                    groups.push(BTreeMap::new());
                     names.len() as u32 - 1
                 })
             };
             let numbers: Vec<u32> = chunk.partitions().iter().map(&mut number).collect();
             for row in 0..chunk.len() {
                 let partition = numbers.get(chunk.partition_code(row)).copied().unwrap_or(0);
-                if let Some(buckets) = groups.get_mut(partition as usize) {
-                    let entry = EntryRef { chunk: at as u32, row: row as u32 };
-                    buckets.entry(chunk.bucket(row)).or_default().push(entry);
-                }
+                let entries = groups.entry((partition, chunk.bucket(row))).or_default();
+                entries.push(EntryRef { chunk: at as u32, row: row as u32 });
             }
         }
-        let of_partition = |(partition, buckets): (usize, BTreeMap<i32, Vec<EntryRef>>)| {
-            let partition = partition as u32;
-            buckets.into_iter().map(move |(bucket, entries)| Group { partition, bucket, entries })
-        };
-        (names, groups.into_iter().enumerate().flat_map(of_partition).collect())
+        let groups = groups.into_iter();
+        (names, groups.map(|((partition, bucket), entries)| Group { partition, bucket, entries }).collect())
     }
 
     /// Fills in slices: those of `old` where there is nothing new.
@@ -245,37 +239,41 @@ impl LiveEntries {
     }
 
     /// What is live of buckets, with what they had in `old`; of very many entries on several threads.
-    fn live_groups(&self, old: &Self, groups: Vec<Group>) -> Vec<LiveGroup> {
-        let live = |groups: &[Group]| -> Vec<LiveGroup> { groups.iter().map(|g| self.live_group(old, g)).collect() };
+    fn live_groups(&self, old: &Self, mut groups: Vec<Group>) -> Vec<LiveGroup> {
+        let live = |groups: &mut [Group]| -> Vec<LiveGroup> {
+            groups.iter_mut().map(|group| self.live_group(old, group)).collect()
+        };
         let entries: usize = groups.iter().map(|group| group.entries.len()).sum();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = (entries / ENTRIES_PER_THREAD).clamp(1, cores);
         let share = groups.len().div_ceil(threads).max(1);
         match threads {
-            1 => live(&groups),
+            1 => live(&mut groups),
             _ => std::thread::scope(|scope| {
-                let started: Vec<_> = groups.chunks(share).map(|groups| scope.spawn(move || live(groups))).collect();
+                let start = |groups| scope.spawn(move || live(groups));
+                let started: Vec<_> = groups.chunks_mut(share).map(start).collect();
                 let joined = started.into_iter().map(|thread| thread.join());
                 joined.flat_map(|live| live.unwrap_or_else(|panic| resume_unwind(panic))).collect()
             }),
         }
     }
 
-    /// The entries of a bucket that are live.
-    fn live_group(&self, old: &Self, group: &Group) -> LiveGroup {
+    /// The entries of a bucket that are live; those of the group are taken.
+    fn live_group(&self, old: &Self, group: &mut Group) -> LiveGroup {
+        let new = std::mem::take(&mut group.entries);
         let known = old.partitions.get(group.partition as usize).map(|p| old.buckets_of(p)).unwrap_or_default();
         let known = known.binary_search_by_key(&group.bucket, |bucket| bucket.bucket).ok().and_then(|at| known.get(at));
         let old = known.map(|bucket| old.rows_of(bucket)).unwrap_or_default();
         let kind = |entry: &EntryRef| self.get(*entry).map_or(FileKind::Add, |(chunk, row)| chunk.kind(row));
         let mut deleted: HashMap<u32, Vec<EntryRef>> = HashMap::new();
-        for entry in group.entries.iter().filter(|entry| kind(entry) == FileKind::Delete) {
+        for entry in new.iter().filter(|entry| kind(entry) == FileKind::Delete) {
             deleted.entry(self.hash(*entry)).or_default().push(*entry);
         }
         let is_live = |entry: &&EntryRef| {
             let takes_back = |delete: &EntryRef| self.is_same_file(*delete, **entry);
             deleted.is_empty() || !deleted.get(&self.hash(**entry)).is_some_and(|d| d.iter().any(takes_back))
         };
-        let added = group.entries.iter().filter(|entry| kind(entry) == FileKind::Add);
+        let added = new.iter().filter(|entry| kind(entry) == FileKind::Add);
         let mut entries: Vec<EntryRef> = old.iter().chain(added).filter(is_live).copied().collect();
         let sequence = |entry: &EntryRef| self.get(*entry).map_or(0, |(chunk, row)| chunk.min_sequence_number(row));
         if !entries.is_sorted_by_key(sequence) {

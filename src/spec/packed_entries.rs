@@ -4,7 +4,8 @@
 //! partition, bucket and statistics first. Packing checks what reading an entry needs, so that no entry fails later.
 //! Complete: whatever is kept between queries can be kept in this form.
 
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use super::column_range::KnownRanges;
 use super::columns::{Longs, Texts};
@@ -15,6 +16,9 @@ use super::packed::{Dictionary, PackedBytes, PackedLongs};
 use super::packed_statistics::{PackedStatistics, PackedStats, pack_column};
 use super::stats_parts::StatsParts;
 use crate::error::Result;
+
+/// Hashes identities, in one process always alike.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// Some entries of a manifest.
 #[derive(Debug)]
@@ -276,7 +280,7 @@ impl PackedEntries {
 }
 
 fn identity_hash(level: i32, name: &[u8]) -> u32 {
-    crc32fast::hash(name).wrapping_add(level as u32)
+    (HASHER.hash_one((level, name)) & u64::from(u32::MAX)) as u32
 }
 
 /// Whether what follows the last dot of a name is this.

@@ -193,13 +193,11 @@ impl PaimonTableProvider {
     fn spec(&self, plan: &ScanPlan, state: &dyn Session, zone: Tz) -> Result<ScanSpec> {
         let own = plan.branches.first().ok_or_else(|| Error::internal("a plan without a branch"))?;
         let combined = CombinedPartitions::new(&self.table_schema, &own.options);
-        let combined_by_other = |b: &&PlannedBranch| !CombinedPartitions::new(&b.schema, &b.options).is_empty();
-        if combined.is_empty()
-            && let Some(other) = plan.branches.iter().find(combined_by_other)
-        {
+        let combines_more = |b: &&PlannedBranch| !combined.cover(&CombinedPartitions::new(&b.schema, &b.options));
+        if let Some(other) = plan.branches.iter().find(combines_more) {
             let name = other.name.as_deref().unwrap_or_default();
-            let what = "partition columns outside the primary key, whose versions are combined";
-            return Err(Error::unsupported(format!("the branch '{name}' has {what}")));
+            let what = "combines partition columns outside the primary key, and the table does not so";
+            return Err(Error::unsupported(format!("the branch '{name}' {what}")));
         }
         let source = |b: &PlannedBranch| Ok((b.name.clone(), source_schemas(plan, b)?));
         Ok(ScanSpec {
@@ -278,7 +276,9 @@ fn merge_spec(schema: &TableSchema, options: &TableOptions) -> Result<MergeSpec>
         None if options.merge_engine == MergeEngine::FirstRow => Rule::Keep(Keep::Oldest { ignore_delete }),
         None => Rule::Keep(Keep::Newest { ignore_delete }),
     };
-    let sequence = options.sequence_field.iter().flatten().map(|name| {
+    // All versions of a key are of one partition, whatever their files hold.
+    let sequence = options.sequence_field.iter().flatten().filter(|name| !schema.partition_keys.contains(name));
+    let sequence = sequence.map(|name| {
         let field = schema.field(name).cloned();
         field.ok_or_else(|| Error::invalid_option(format!("sequence.field: there is no column '{name}'")))
     });
@@ -287,6 +287,7 @@ fn merge_spec(schema: &TableSchema, options: &TableOptions) -> Result<MergeSpec>
         sequence_fields: sequence.collect::<Result<_>>()?,
         sequence_descending: options.sequence_field_sort_order == SortOrder::Descending,
         sort_engine: options.sort_engine,
+        ordered_by_key: !options.pk_clustering_override,
         rule,
         lowest_level_only: options.needs_lookup() && options.merge_engine != MergeEngine::FirstRow,
     })

@@ -49,10 +49,11 @@ impl KeyPart {
 }
 
 /// Whether a section can be cut by keys such that each part reads about as much as it has.
-pub fn can_cut(section: &Section, first_key: Option<&DataField>) -> bool {
+pub fn can_cut(section: &Section, spec: &MergeSpec) -> bool {
     let sorted_bounds = |kind: &TypeKind| !matches!(kind, TypeKind::Boolean | TypeKind::Float | TypeKind::Double);
     let is_parquet = |name: &str| FileFormat::of_file_name(name).ok() == Some(FileFormat::Parquet);
-    first_key.is_some_and(|field| !field.data_type.nullable && sorted_bounds(&field.data_type.kind))
+    spec.ordered_by_key
+        && spec.key_fields.first().is_some_and(|f| !f.data_type.nullable && sorted_bounds(&f.data_type.kind))
         && section.runs.iter().flatten().all(|file| is_parquet(&file.meta.file_name))
 }
 

@@ -199,7 +199,7 @@ impl KeyReader {
             (left, wanted) => left.or(wanted),
         };
         let mut decoder = KeyDecoder::new(&self.spec, number, known, selection.as_ref())?;
-        (decoder.filter, decoder.range) = (self.filter.clone(), range);
+        (decoder.is_orc, decoder.filter, decoder.range) = (unit.file.meta.is_orc(), self.filter.clone(), range);
         let memory = self.context.spec().memory.clone();
         let rows = raw_read::Rows { selection, ..Default::default() };
         let lane = Arc::clone(&self.lane);
@@ -228,6 +228,8 @@ struct KeyDecoder {
     user: Option<RowConverter>,
     user_columns: usize,
     places: Places,
+    /// Only keys of ORC files may not ascend.
+    is_orc: bool,
     filter: Option<Arc<KeyFilter>>,
     range: Arc<KeyRange>,
     /// Whether all keys that come are above the range.
@@ -245,20 +247,26 @@ impl KeyDecoder {
         };
         let (key_columns, user_columns) = (spec.key_fields.len(), spec.sequence_fields.len());
         let (places, keys) = (Places::new(selection), KeyEncoder::new(&spec.key_fields)?);
-        let (filter, range, ended) = (None, Arc::default(), false);
-        Ok(Self { file, known, keys, key_columns, user, user_columns, places, filter, range, ended })
+        let (is_orc, filter, range, ended) = (false, None, Arc::default(), false);
+        Ok(Self { file, known, keys, key_columns, user, user_columns, places, is_orc, filter, range, ended })
     }
 
     /// The wanted keys of the next batch.
     fn keys(&mut self, batch: &RecordBatch) -> Result<KeyBatch> {
         let positions = self.places.next(batch.num_rows())?;
         match self.filter.as_ref().and_then(|filter| filter.matches(batch)) {
-            Some(matches) if matches.true_count() < batch.num_rows() => {
+            Some(matches) if matches.true_count() < batch.num_rows() && self.ascends(batch)? => {
                 let positions = matches.values().set_indices().map(|row| positions.at(row)).collect();
                 self.in_range(&filter_record_batch(batch, &matches)?, Positions::List(positions))
             }
             _ => self.in_range(batch, positions),
         }
+    }
+
+    /// Whether the keys of a batch surely ascend. What does not is for the merge to find out.
+    fn ascends(&self, batch: &RecordBatch) -> Result<bool> {
+        let keys = || batch.columns().get(..self.key_columns).ok_or_else(lacks_columns);
+        Ok(!self.is_orc || self.keys.encode(keys()?)?.ascend())
     }
 
     /// The keys of a batch that are in the range.
@@ -269,7 +277,7 @@ impl KeyDecoder {
         let last = rows.saturating_sub(1);
         let whole = !is_below(0, self.range.from()) && (self.range.to().is_none() || is_below(last, self.range.to()));
         // What does not ascend is for the merge to find out.
-        if whole || !keys.keys.are_sorted() {
+        if whole || !keys.keys.ascend() {
             return Ok(keys);
         }
         let begin = self.range.from().map_or(0, |from| keys.keys.below(from));
@@ -279,22 +287,25 @@ impl KeyDecoder {
     }
 
     fn encode(&self, batch: &RecordBatch, positions: Positions) -> Result<KeyBatch> {
-        let short = || Error::internal("a batch of keys lacks columns");
-        let (key, rest) = batch.columns().split_at_checked(self.key_columns).ok_or_else(short)?;
-        let (user, system) = rest.split_at_checked(self.user_columns).ok_or_else(short)?;
+        let (key, rest) = batch.columns().split_at_checked(self.key_columns).ok_or_else(lacks_columns)?;
+        let (user, system) = rest.split_at_checked(self.user_columns).ok_or_else(lacks_columns)?;
         let (mut system, user) = (system.iter(), user.iter().map(with_plain_floats).collect::<Vec<_>>());
         let sequences = match self.known.sequence {
             Some(sequence) => Sequences::About(sequence),
-            None => Sequences::Each(sequences(system.next().ok_or_else(short)?)?),
+            None => Sequences::Each(sequences(system.next().ok_or_else(lacks_columns)?)?),
         };
         let kinds = match self.known.adds_only {
             true => Kinds::Adds,
-            false => Kinds::Each(kinds(system.next().ok_or_else(short)?)?),
+            false => Kinds::Each(kinds(system.next().ok_or_else(lacks_columns)?)?),
         };
         let user_sequences = self.user.as_ref().map(|rows| rows.convert_columns(&user)).transpose()?;
         let (file, keys, held) = (self.file, self.keys.encode(key)?, None);
         Ok(KeyBatch { file, positions, keys, user_sequences, sequences, kinds, held })
     }
+}
+
+fn lacks_columns() -> Error {
+    Error::internal("a batch of keys lacks columns")
 }
 
 /// The positions of the rows of a file that are read, from the first on.

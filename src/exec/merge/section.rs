@@ -45,6 +45,8 @@ pub struct MergeSpec {
     pub sequence_descending: bool,
     /// What decides between versions of equal age.
     pub sort_engine: SortEngine,
+    /// Whether files are sorted by their keys.
+    pub ordered_by_key: bool,
     /// What becomes of several versions.
     pub rule: Rule,
     /// Whether of the versions above level 0 only the one on the lowest level counts.

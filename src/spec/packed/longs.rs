@@ -81,19 +81,23 @@ impl PackedLongs {
         for value in (0..rows).filter_map(&value) {
             (min, max, valid) = (min.min(value), max.max(value), valid + 1);
         }
-        let validity = Validity::of(rows, valid, |row| value(row).is_some());
         if valid == 0 {
-            return Self { base: 0, words: Words::None, validity };
+            return Self::none();
         }
+        let validity = Validity::of(rows, valid, |row| value(row).is_some());
         let words = Words::pack((min, max), (0..rows).map(|row| value(row).unwrap_or(min)));
         Self { base: min, words, validity }
+    }
+
+    fn none() -> Self {
+        Self { base: 0, words: Words::None, validity: Validity::None }
     }
 
     /// Packs values of which none is NULL.
     pub fn of(values: &[i64]) -> Self {
         let (min, max) = values.iter().fold((i64::MAX, i64::MIN), |(min, max), v| (min.min(*v), max.max(*v)));
         if values.is_empty() {
-            return Self { base: 0, words: Words::None, validity: Validity::All };
+            return Self::none();
         }
         Self { base: min, words: Words::pack((min, max), values.iter().copied()), validity: Validity::All }
     }
@@ -184,7 +188,9 @@ mod tests {
             let there: Vec<_> = values.into_iter().flatten().collect();
             let packed = PackedLongs::of(&there);
             let got: Vec<_> = (0..there.len()).filter_map(|row| packed.get(row)).collect();
-            prop_assert_eq!((got, packed.is_all_null()), (there, false));
+            let is_one = !there.is_empty() && there.iter().all(|value| *value == there[0]);
+            prop_assert_eq!((packed.of_all().is_some(), packed.is_all_null()), (is_one, there.is_empty()));
+            prop_assert_eq!(got, there);
         }
     }
 }
