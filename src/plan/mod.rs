@@ -6,7 +6,6 @@
 pub mod bucket_facts;
 pub mod bucket_statistics;
 pub mod chain;
-pub mod combined_partitions;
 mod decoders;
 pub mod deferred;
 pub mod deletion_files;

@@ -9,6 +9,7 @@
 //! logic, since NULL makes either UNKNOWN. Pure code: no I/O, no `async`.
 
 pub mod bucket;
+pub mod combined_partitions;
 pub mod evaluate;
 pub mod file_index;
 pub mod file_stats;
