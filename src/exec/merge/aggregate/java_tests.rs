@@ -77,7 +77,7 @@ fn what_java_refuses_or_later_releases_do() {
         &format!(r#"{partial} | nested-key=k; nested-key-null-strategy=error | [["+",[[null,3]]]] | !"#),
         r#"rbm64 | VARBINARY(5) |  | [["+","02"],["+","00"]] | !"#,
         r#"hll_sketch | VARBINARY(5) |  | [["+","02"],["+","00"]] | !"#,
-        r#"theta_sketch | VARBINARY(5) |  | [["+","02"],["+","00"]] | !"#,
+        r#"theta_sketch | VARBINARY(20) |  | [["+","0203"],["+","00000000000000000000000000000000"]] | !"#,
     ] {
         check(line);
     }

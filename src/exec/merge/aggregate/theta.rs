@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 
 /// The entries that a union of the default size keeps.
 const MAX_ENTRIES: usize = 4096;
+/// What a sketch of one hash takes.
+const MIN_BYTES: usize = 16;
 const SERIAL_VERSION: u8 = 3;
 const COMPACT: u8 = 3;
 /// Families of sketches that are still hash tables: alpha and quick select.
@@ -37,10 +39,11 @@ pub(super) struct ThetaSketch {
 }
 
 impl ThetaSketch {
-    /// Reads a sketch.
+    /// Reads a sketch. Bytes too few to hold a hash are an empty one, whatever they are, as in Java's `UnionImpl.union`.
     pub fn read(bytes: &[u8]) -> Result<Self> {
-        let header: [u8; 8] =
-            bytes.get(..8).and_then(|b| b.try_into().ok()).ok_or_else(|| corrupt("it is too short"))?;
+        let empty = Self { empty: true, theta: MAX_THETA, hashes: vec![] };
+        let Some(header) = bytes.get(..8).filter(|_| bytes.len() >= MIN_BYTES) else { return Ok(empty) };
+        let header: [u8; 8] = header.try_into().map_err(|_| corrupt("it is too short"))?;
         let [longs, version, family, _, lg_table, flags, seed_low, seed_high] = header;
         if version != SERIAL_VERSION {
             return Err(Error::unsupported(format!("theta sketch of serial version {version}")));
@@ -50,7 +53,7 @@ impl ThetaSketch {
             return Err(corrupt(format_args!("family {family}")));
         }
         if flags & IS_EMPTY != 0 {
-            return Ok(Self { empty: true, theta: MAX_THETA, hashes: vec![] });
+            return Ok(empty);
         }
         if u16::from_le_bytes([seed_low, seed_high]) != SEED_HASH {
             return Err(corrupt("another seed"));
@@ -123,4 +126,23 @@ fn u64_at(bytes: &[u8], long: usize) -> Result<u64> {
 
 fn corrupt(what: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("theta sketch: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_too_few_for_a_hash_are_an_empty_sketch() {
+        let one = ThetaSketch { empty: false, theta: MAX_THETA, hashes: vec![7] };
+        let written = one.write();
+        assert_eq!((written.len(), ThetaSketch::read(&written).unwrap()), (MIN_BYTES, one.clone()));
+        for n in 0..MIN_BYTES {
+            let cut = ThetaSketch::read(&written[..n]).unwrap();
+            assert_eq!(cut.clone().union(&one), one, "{n}");
+            assert_eq!(cut.union(&ThetaSketch::read(b"none").unwrap()).write().len(), 8, "{n}");
+        }
+        // With room for a hash they must be a sketch.
+        assert!(ThetaSketch::read(&[0; MIN_BYTES]).is_err());
+    }
 }
