@@ -23,6 +23,7 @@ use std::sync::Arc;
 
 use super::bucket_facts::BucketFacts;
 use super::bucket_statistics::{BucketStatistics, KnownStatistics};
+use super::threads::on_threads;
 use crate::cache::CacheValue;
 use crate::spec::column_range::KnownRanges;
 use crate::spec::manifest_entry::{FileKind, ManifestEntry};
@@ -240,22 +241,10 @@ impl LiveEntries {
 
     /// What is live of buckets, with what they had in `old`; of very many entries on several threads.
     fn live_groups(&self, old: &Self, mut groups: Vec<Group>) -> Vec<LiveGroup> {
-        let live = |groups: &mut [Group]| -> Vec<LiveGroup> {
-            groups.iter_mut().map(|group| self.live_group(old, group)).collect()
-        };
-        let entries: usize = groups.iter().map(|group| group.entries.len()).sum();
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = (entries / ENTRIES_PER_THREAD).clamp(1, cores);
-        let share = groups.len().div_ceil(threads).max(1);
-        match threads {
-            1 => live(&mut groups),
-            _ => std::thread::scope(|scope| {
-                let start = |groups| scope.spawn(move || live(groups));
-                let started: Vec<_> = groups.chunks_mut(share).map(start).collect();
-                let joined = started.into_iter().map(|thread| thread.join());
-                joined.flat_map(|live| live.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-            }),
-        }
+        let threads = groups.iter().map(|group| group.entries.len()).sum::<usize>() / ENTRIES_PER_THREAD;
+        let live = |share: &mut [Group]| share.iter_mut().map(|group| self.live_group(old, group)).collect::<Vec<_>>();
+        let shares = on_threads(&mut groups, threads, live).into_iter();
+        shares.flat_map(|live| live.unwrap_or_else(|panic| resume_unwind(panic))).collect()
     }
 
     /// The entries of a bucket that are live; those of the group are taken.

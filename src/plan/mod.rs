@@ -20,5 +20,6 @@ pub mod scan_plan;
 pub mod snapshot;
 pub mod splits;
 pub mod supported;
+mod threads;
 pub mod time_travel;
 pub mod visible;

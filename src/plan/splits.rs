@@ -13,6 +13,7 @@ use super::live_entries::{BucketEntries, EntryRef, LiveEntries};
 use super::paths::DataPaths;
 use super::prune::SelectedBucket;
 use super::prune::files::FilePruning;
+use super::threads::on_threads;
 use crate::error::{Error, Result};
 use crate::predicate::file_stats::ByValue;
 use crate::spec::data_file::DataFileMeta;
@@ -92,20 +93,10 @@ pub fn pruned(
     pruning: &FilePruning<'_>,
 ) -> Result<Vec<SelectedBucket>> {
     let files: usize = buckets.iter().map(|bucket| bucket.rows.len()).sum();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if pruning.asks() { (files / FILES_PER_THREAD).clamp(1, cores) } else { 1 };
-    let share = buckets.len().div_ceil(threads).max(1);
-    match threads {
-        1 => prune(live, files, &mut buckets, pruning)?,
-        _ => std::thread::scope(|scope| {
-            let start = |buckets| scope.spawn(move || prune(live, files, buckets, pruning));
-            let started: Vec<_> = buckets.chunks_mut(share).map(start).collect();
-            // All are waited for: one that panicked and was not would panic here.
-            let joined: Vec<_> = started.into_iter().map(|thread| thread.join()).collect();
-            let panicked = |_| Err(Error::internal("a thread that prunes files panicked"));
-            joined.into_iter().try_for_each(|pruned| pruned.unwrap_or_else(panicked))
-        })?,
-    }
+    let threads = if pruning.asks() { files / FILES_PER_THREAD } else { 1 };
+    let shares = on_threads(&mut buckets, threads, |share| prune(live, files, share, pruning));
+    let panicked = |_| Err(Error::internal("a thread that prunes files panicked"));
+    shares.into_iter().try_for_each(|pruned| pruned.unwrap_or_else(panicked))?;
     buckets.retain(|bucket| !bucket.rows.is_empty());
     Ok(buckets)
 }
